@@ -16,17 +16,12 @@ const KEPT = [
   ...["text", "truth", "decided", "wrong"].map((name) => [name, filters, name, () => true]),
   ["has", filters, "topic", (k) => k === "" || isPlace(Number(k), nTopics())],
   ["least", filters, "least", (share) => share >= 0 && share <= 1],
-  ["sort", filters, "sort", (sort) => sortings().some(([value]) => value === sort)],
+  ["sort", filters, "sort", (sort) => Object.hasOwn(SORTINGS, sort)],
 ];
 let starts = [];
 
-function isPlace(n, end) {
-  return Number.isInteger(n) && n >= 0 && n < end;
-}
-
-function nColumns() {
-  return app.data.effects ? app.data.effects.names.length : 1;
-}
+const isPlace = (n, end) => Number.isInteger(n) && n >= 0 && n < end;
+const nColumns = () => app.data.effects?.names.length ?? 1;
 
 /* {view, argument}, and whether what is chosen beside them has changed. */
 function readAddress() {

@@ -23,20 +23,17 @@ function intervalText({ low, high }, c) {
 }
 
 /* Whether an interval leaves zero out; without intervals, whether there is an effect at all. */
-function isClear({ value, low, high }) {
-  return value !== 0 && (Number.isNaN(low) || low > 0 || high < 0);
-}
+const isClear = ({ value, low, high }) => value !== 0 && (Number.isNaN(low) || low > 0 || high < 0);
 
 /* A sparse prior has put the coefficient of the topic to zero. */
 function isZero(k, c) {
-  const { coef } = app.data.arrays;
-  return ["laplace", "jeffreys"].includes(app.data.effects.prior) && coef.data[c * coef.shape[1] + k] === 0;
+  const { effects, arrays } = app.data;
+  return ["laplace", "jeffreys"].includes(effects.prior) && row(arrays.coef, c)[k] === 0;
 }
 
 function axisOrder(c) {
-  const order = Array.from({ length: nTopics() }, (_, k) => k);
-  const value = (k) => (app.data.effects ? effectOf(k, c).value : meanShares()[k]);
-  return order.sort((a, b) => value(b) - value(a) || a - b);
+  const values = upTo(nTopics()).map((k) => (app.data.effects ? effectOf(k, c).value : meanShares()[k]));
+  return upTo(nTopics()).sort((a, b) => values[b] - values[a] || a - b);
 }
 
 /* Topics with clear effects on one side, the strongest first. */
@@ -45,50 +42,35 @@ function strongestTopics(c, up, n) {
   return (up ? found : found.reverse()).slice(0, n);
 }
 
+const AXIS_HEAD = ["topic", "label", "words", "share"];
+const EFFECTS_HEAD = [...AXIS_HEAD, "share_low", "share_high", "effect", "low_90", "high_90", "coefficient"];
+
 function axisRows(c) {
   const { effects, arrays } = app.data;
-  const words = (k) => topWords(k, 10).map((w) => app.data.words[w]);
-  const rows = axisOrder(c).map((k) => [k, app.labels[k] || "", words(k).join(" "), meanShares()[k]]);
-  const head = ["topic", "label", "words", "share"];
-  if (!effects) return [head, ...rows];
   const plain = (value) => (effects.kinds[c] === "ratio" ? Math.exp(value) : value);
-  const more = ([k]) => {
+  const more = (k) => {
     const { value, low, high } = effectOf(k, c);
     const ends = [arrays.share_low.data[k], arrays.share_high.data[k]];
-    return [...ends, plain(value), plain(low), plain(high), arrays.coef.data[c * nTopics() + k]];
+    return [...ends, ...[value, low, high].map(plain), row(arrays.coef, c)[k]];
   };
-  const names = ["share_low", "share_high", "effect", "low_90", "high_90", "coefficient"];
-  return [[...head, ...names], ...rows.map((cells) => [...cells, ...more(cells)])];
+  return axisOrder(c).map((k) => {
+    const words = topWords(k, 10).map((w) => app.data.words[w]);
+    return [k, app.labels[k] || "", words.join(" "), meanShares()[k], ...(effects ? more(k) : [])];
+  });
 }
 
-function drawAxis(width, c) {
-  return app.data.effects ? drawEffects(width, c) : drawPrevalence(width);
-}
-
-/* One row of the axis; it can be reached and moved along by keyboard. */
-function axisRow(k, i, height, width, said, children) {
-  const chosen = app.topic === k;
+/* One row of the axis, from y on; it can be reached and moved along by keyboard. */
+function axisRow(k, y, height, width, spoken, ...children) {
+  const onclick = (event) => {
+    pickRow(event.currentTarget);
+    revealCard();
+  };
   const hit = box(0, 0, width, height, "transparent", { rx: 4, class: "hit" });
-  return svg(
-    "g",
-    {
-      class: "row",
-      transform: `translate(0 ${i * height})`,
-      tabindex: chosen ? 0 : -1,
-      role: "button",
-      "aria-pressed": String(chosen),
-      "aria-label": said,
-      "data-topic": k,
-      onclick: (event) => {
-        pickRow(event.currentTarget);
-        revealCard();
-      },
-      onkeydown: moveAlong,
-    },
-    hit,
-    children,
-  );
+  const place = { transform: `translate(0 ${y})`, "data-topic": k, ...chosenOrNot(k) };
+  return pressable(spoken, onclick, { ...place, onkeydown: moveAlong }, hit, children);
 }
+
+const chosenOrNot = (k) => ({ "aria-pressed": String(k === app.topic), tabindex: k === app.topic ? 0 : -1 });
 
 function pickRow(target) {
   chooseTopic(Number(target.dataset.topic));
@@ -97,11 +79,7 @@ function pickRow(target) {
 
 /* Shows which topic is chosen, without drawing anew: the focus stays where it is. */
 function markRows(place) {
-  for (const other of place.querySelectorAll(".row")) {
-    const chosen = Number(other.dataset.topic) === app.topic;
-    other.setAttribute("aria-pressed", String(chosen));
-    other.setAttribute("tabindex", chosen ? 0 : -1);
-  }
+  for (const row of place.querySelectorAll(".row")) fill(row, chosenOrNot(Number(row.dataset.topic)), []);
 }
 
 function moveAlong(event) {
@@ -115,14 +93,14 @@ function moveAlong(event) {
 }
 
 function rowName(k, width) {
-  const name = `${k}  ${topicName(k, 4)}`;
-  return label(width, 17, fitText(name, width - 6, 13), { "text-anchor": "end", "font-size": 13, direction: "ltr" });
+  const name = fitText(numbered(k, 4), width - 6, 13);
+  return label(width, 17, name, anchored("end", 13, { direction: "ltr" }));
 }
 
 function drawEffects(width, c) {
   const height = 26;
   const order = axisOrder(c);
-  const left = Math.round(Math.min(width * 0.44, 250));
+  const left = sideWidth(width, 0.44, 250);
   const found = order.map((k) => effectOf(k, c));
   const [low, high] = range([0, ...found.flatMap((e) => [e.value, e.low, e.high])]);
   const x = effectScale(low, high, left + 18, width - 16, c);
@@ -135,24 +113,17 @@ function drawEffects(width, c) {
     const faint = blend(paint("surface"), color, 0.45 + (0.55 * Math.abs(effect.value)) / strongest);
     const radius = 3 + 6 * Math.sqrt(meanShares()[k] / biggest);
     const interval = Number.isNaN(effect.low) ? "" : `, ${intervalText(effect, c)}`;
-    const share = `${percent(meanShares()[k])} of the words`;
-    const spoken = `${topicTitle(k)}, ${topicName(k)}: ${effectText(effect.value, c)}${interval}, ${share}`;
-    return axisRow(k, i, height, width, spoken, [
-      rowName(k, left),
-      Number.isNaN(effect.low)
-        ? null
-        : segment(x(effect.low), 13, x(effect.high), 13, faint, { "stroke-width": 2, "stroke-linecap": "round" }),
-      circle(x(effect.value), 13, radius, {
-        stroke: faint,
-        "stroke-width": 2,
-        fill: isClear(effect) ? faint : paint("surface"),
-      }),
-    ]);
+    const spoken = `${topicSpoken(k)}: ${effectText(effect.value, c)}${interval}, ${shareSpoken(k)}`;
+    const [from, to] = [x(effect.low), x(effect.high)];
+    const line = interval && segment(from, 13, to, 13, faint, { "stroke-width": 2, "stroke-linecap": "round" });
+    const inside = isClear(effect) ? faint : paint("surface");
+    const dot = circle(x(effect.value), 13, radius, { stroke: faint, "stroke-width": 2, fill: inside });
+    return axisRow(k, i * height, height, width, spoken, rowName(k, left), line, dot);
   });
-  const zero = segment(x(0), 0, x(0), bottom - 4, paint("muted"), { "stroke-dasharray": "2 3" });
+  const zero = segment(x(0), 0, x(0), bottom - 4, paint("muted"), dashes("2 3"));
   const { isClass } = columnMeaning(c);
   const side = (at, text, anchor, color) =>
-    label(x(0) + at, bottom + 34, text, { "text-anchor": anchor, fill: paint(color), "font-size": 12 });
+    label(x(0) + at, bottom + 34, text, anchored(anchor, 12, { fill: paint(color) }));
   const sides = [
     side(-8, isClass ? "← less likely" : "← lower", "end", "down"),
     side(8, isClass ? "more likely →" : "higher →", "start", "up"),
@@ -167,23 +138,21 @@ function effectScale(low, high, from, to, c) {
   if (app.data.effects.kinds[c] !== "ratio") return found;
   const decades = Array.from({ length: 13 }, (_, i) => 10 ** (i - 6));
   const round = high - low > 3 ? decades : ticks(Math.exp(low), Math.exp(high), 4).filter((value) => value > 0);
-  return Object.assign(found, {
-    ticks: [...new Set([1, ...round])].map(Math.log).filter((v) => v >= low && v <= high),
-  });
+  const logs = [...new Set([1, ...round])].map(Math.log);
+  return Object.assign(found, { ticks: logs.filter((value) => value >= low && value <= high) });
 }
 
 function drawPrevalence(width) {
   const height = 26;
   const order = axisOrder(0);
-  const left = Math.round(Math.min(width * 0.5, 300));
+  const left = sideWidth(width, 0.5, 300);
   const x = scale(0, Math.max(...meanShares(), 1e-9), left + 8, width - 56);
   const bottom = order.length * height + 8;
-  const rows = order.map((k, i) =>
-    axisRow(k, i, height, width, `${topicTitle(k)}, ${topicName(k)}: ${percent(meanShares()[k])} of the words`, [
-      rowName(k, left),
-      box(x(0), 6, Math.max(x(meanShares()[k]) - x(0), 1), 14, topicColor(k), { rx: 2 }),
-      label(x(meanShares()[k]) + 6, 17, percent(meanShares()[k]), small()),
-    ]),
-  );
+  const rows = order.map((k, i) => {
+    const share = meanShares()[k];
+    const bar = box(x(0), 6, Math.max(x(share) - x(0), 1), 14, topicColor(k), { rx: 2 });
+    const text = label(x(share) + 6, 17, percent(share), small());
+    return axisRow(k, i * height, height, width, `${topicSpoken(k)}: ${shareSpoken(k)}`, rowName(k, left), bar, text);
+  });
   return { parts: [bottomAxis(x, bottom, bottom, percent), ...rows], height: bottom + 28 };
 }

@@ -7,6 +7,13 @@ const MOVED = {
   moved: "Moved: like a topic of words alone, but labels have changed its words.",
   "as in LDA": "As in LDA: topics of words alone, without labels, have it as well.",
 };
+/* The orders of words: [text, note]. */
+const ORDERS = {
+  deviation: ["Deviations", "What the topic adds to (blue) or takes from (orange) the background, on the log scale."],
+  relevance: ["Relevant", "Words by their relevance to the topic. Grey: on average."],
+  probability: ["Most probable", "Words by their probability in the topic; grey: in an average document."],
+  frex: ["Exclusive", "Words that are both frequent in the topic and rare in others (FREX). Grey: on average."],
+};
 
 function drawCard(place, k = app.topic) {
   const input = el("input", {
@@ -20,43 +27,39 @@ function drawCard(place, k = app.topic) {
   });
   dropListeners((own) => own.once && !own.place.isConnected);
   const head = div("card-head", swatch(k), el("h2", {}, `${app.data.topic_noun} ${k}`), input);
-  place.replaceChildren(head, ...cardFacts(k), ...cardOrders(k), cardFigure(k), ...facetLists(k), typicalDocuments(k));
+  put(place, head, cardFacts(k), cardOrders(k), cardFigure(k), facetLists(k), typicalDocuments(k));
 }
 
 function cardFacts(k) {
   const { dead, twins, common, moved } = app.data.topics[k];
-  const facts = [el("p", {}, `It has ${percent(meanShares()[k])} of the words of these documents.`)];
-  if (app.data.effects) facts[0].append(" ", ...(showsMatrix() ? classesSentence(k) : effectSentence(k, app.column)));
-  if (moved) facts.push(para("note", MOVED[moved]));
-  if (dead) facts.push(para("flag", "This topic is hardly used: it may be left over."));
-  if (common) facts.push(para("flag", "Its first words are words of all topics: it says little by itself."));
-  if (twins.length) {
-    const links = listed(twins.map((other) => topicLink(other, `topic ${other}`)));
-    facts.push(para("flag", "Its words are nearly those of ", ...links, ": fewer topics may do."));
-  }
-  return facts;
+  const effect = app.data.effects && [" ", showsMatrix() ? classesSentence(k) : effectSentence(k, app.column)];
+  const links = listed(twins.map((other) => topicLink(other, `topic ${other}`)));
+  return [
+    el("p", {}, `It has ${shareSpoken(k)} of these documents.`, effect),
+    moved && para("note", MOVED[moved]),
+    dead && para("flag", "This topic is hardly used: it may be left over."),
+    common && para("flag", "Its first words are words of all topics: it says little by itself."),
+    twins.length > 0 && para("flag", "Its words are nearly those of ", links, ": fewer topics may do."),
+  ];
 }
 
 /* Which classes a topic goes with, and which it speaks against. */
 function classesSentence(k) {
-  const { classes } = app.data.outcomes[0];
-  const found = classes
-    .map((name, code) => ({ name, c: columnOfClass(0, code) }))
-    .map((one) => ({ ...one, ...effectOf(k, one.c) }));
-  const side = (sign, said1) => {
+  const found = app.data.outcomes[0].classes.map((name, code) => {
+    const c = columnOfClass(0, code);
+    return { name, c, ...effectOf(k, c) };
+  });
+  const side = (sign, text) => {
     const own = found.filter((one) => isClear(one) && sign * one.value > 0).sort((a, b) => sign * (b.value - a.value));
-    const names = own
-      .slice(0, 3)
-      .map(({ name, value, c }) => el("span", {}, el("em", {}, said(cut(name, 40))), ` (${effectText(value, c)})`));
-    return names.length ? [said1, ...listed(names), ". "] : [];
+    const names = own.slice(0, 3).map(({ name, value, c }) => span(stressed(name, 40), ` (${effectText(value, c)})`));
+    return names.length > 0 && [text, listed(names), ". "];
   };
-  return [...side(1, "It goes with "), ...side(-1, "Less likely with it: ")];
+  return [side(1, "It goes with "), side(-1, "Less likely with it: ")];
 }
 
 function effectSentence(k, c) {
   const effect = effectOf(k, c);
   const { name, isClass } = columnMeaning(c);
-  const shown = el("em", {}, said(name));
   const { share_low: from, share_high: to } = app.data.arrays;
   const range = `From ${percent(from.data[k])} to ${percent(to.data[k])} of a document, `;
   const kind = app.data.effects.kinds[c];
@@ -64,7 +67,7 @@ function effectSentence(k, c) {
   const change = kind === "ratio" ? " is " : " changes by ";
   const interval = Number.isNaN(effect.low) ? "" : ` (${intervalText(effect, c)})`;
   const doubt = isClear(effect) ? "" : " The interval includes no change.";
-  return [range, what, shown, `${change}${effectText(effect.value, c)}${interval}.${doubt}`];
+  return [range, what, stressed(name), `${change}${effectText(effect.value, c)}${interval}.${doubt}`];
 }
 
 function cardOrders(k) {
@@ -81,33 +84,19 @@ function cardOrders(k) {
   const slider = el("input", { ...ends, value: card.lambda, oninput });
   const [shown, weighs] = [para("note"), el("span", { class: "note" })];
   panelOnce(shown, k, () => {
-    shown.replaceChildren(orderNote());
-    weighs.replaceChildren(lambdaNote());
+    put(shown, ORDERS[card.order][1]);
+    put(
+      weighs,
+      `λ = ${number(card.lambda, 2)} weighs relevance: near 1 frequent words lead, near 0 words of few topics.`,
+    );
     wordOrders().forEach(([order], i) => chosen.children[i].setAttribute("aria-pressed", String(order === card.order)));
   });
-  return [div("tools", chosen, el("label", { class: "field inline" }, el("span", {}, "λ"), slider), weighs), shown];
+  return [div("tools", chosen, el("label", { class: "field inline" }, span("λ"), slider), weighs), shown];
 }
 
 function wordOrders() {
-  const orders = [
-    ["relevance", "Relevant"],
-    ["probability", "Most probable"],
-    ["frex", "Exclusive"],
-  ];
-  return app.data.arrays.deviation_rows ? [["deviation", "Deviations"], ...orders] : orders;
-}
-
-function orderNote() {
-  return {
-    probability: "Words by their probability in the topic; grey: in an average document.",
-    relevance: "Words by their relevance to the topic. Grey: on average.",
-    frex: "Words that are both frequent in the topic and rare in others (FREX). Grey: on average.",
-    deviation: "What the topic adds to (blue) or takes from (orange) the background, on the log scale.",
-  }[card.order];
-}
-
-function lambdaNote() {
-  return `λ = ${number(card.lambda, 2)} weighs relevance: near 1 frequent words lead, near 0 words of few topics.`;
+  const orders = Object.entries(ORDERS).map(([order, [text]]) => [order, text]);
+  return app.data.arrays.deviation_rows ? orders : orders.slice(1);
 }
 
 /* A part of the card that changes with the order of its words, while the card shows this topic. */
@@ -118,57 +107,57 @@ function panelOnce(place, k, draw) {
 
 function cardFigure(k) {
   const items = () => cardWords(k, card.order, card.lambda, 15);
+  const usual = (word) => app.data.arrays.word_mean.data[word];
   const draw = (width) => {
-    const color = (value) => (card.order === "deviation" ? upDown(value) : topicColor(k));
-    const usual = (word) => (card.order === "deviation" ? null : app.data.arrays.word_mean.data[word]);
-    const bar = ({ word, value }) => ({ name: wordName(word), value, color: color(value), usual: usual(word) });
-    return bars(width, items().map(bar), card.order === "deviation" ? { form: signed } : {});
+    const bar = ({ word, value }) => ({ name: wordName(word), value, color: topicColor(k), usual: usual(word) });
+    if (card.order !== "deviation") return bars(width, items().map(bar));
+    return deviationBars(width, items());
   };
   const rows = () => [
     ["word", card.order === "deviation" ? "deviation" : "probability", "average"],
-    ...items().map(({ word, value }) => [app.data.words[word], value, app.data.arrays.word_mean.data[word]]),
+    ...items().map(({ word, value }) => [app.data.words[word], value, usual(word)]),
   ];
-  const made = figure(`topic_${k}_words`, "Words", "", draw, rows);
+  const made = figure(`topic_${k}_words`, "Words", "", draw, null, rows);
   panelOnce(made, k, () => made.isConnected && made.redraw());
   return made;
+}
+
+function deviationBars(width, items) {
+  const bar = ({ word, value }) => ({ name: wordName(word), value, color: upDown(value) });
+  return bars(width, items.map(bar), { form: signed });
 }
 
 /* What facets and their interactions add (FacetedSAGE, GeoSAGE). */
 function facetLists(k) {
   const found = app.data.inference.facets.filter(({ topic }) => topic === null || topic === k);
   return found.slice(0, 12).map(({ title, words }) => {
-    const items = () => words.slice(0, 8).map(([w, value]) => ({ name: wordName(w), value, color: upDown(value) }));
-    const rows = () => [["word", "deviation"], ...words.map(([w, value]) => [app.data.words[w], value])];
-    return figure(`topic_${k}_facet`, title, "", (width) => bars(width, items(), { form: signed }), rows);
+    const items = words.slice(0, 8).map(([word, value]) => ({ word, value }));
+    const rows = () => words.map(([word, value]) => [app.data.words[word], value]);
+    return figure(`topic_${k}_facet`, title, "", (width) => deviationBars(width, items), ["word", "deviation"], rows);
   });
 }
 
 /* The documents with the largest share of a topic. */
 function typicalOf(k, n) {
-  const shares = Float64Array.from({ length: nDocuments() }, (_, d) => shareOf(d, k));
+  const shares = upTo(nDocuments()).map((d) => shareOf(d, k));
   return bestPlaces(shares, n).map((d) => ({ d, share: shares[d] }));
 }
 
 function typicalDocuments(k) {
-  const found = typicalOf(k, 5);
-  const rows = () => [["row", "name", "share"], ...typicalOf(k, 50).map(({ d, share }) => [d, documentName(d), share])];
-  const items = found.map(({ d, share }) => el("li", {}, documentLink(d, `${percent(share)} of its words`)));
-  return el(
-    "section",
-    { class: "typical" },
-    el("h3", {}, "Most typical documents "),
-    saveButtons(`topic_${k}_documents`, "typical documents", null, rows),
-    el("ol", { class: "plain" }, items),
-  );
+  const rows = () => typicalOf(k, 50).map(({ d, share }) => [d, documentName(d), share]);
+  const save = saveButtons(`topic_${k}_documents`, "typical documents", null, ["row", "name", "share"], rows);
+  const places = typicalOf(k, 5).map(({ d }) => d);
+  const links = documentList(places, (d) => `${percent(shareOf(d, k))} of its words`);
+  return el("section", { class: "typical" }, el("h3", {}, "Most typical documents "), save, links);
 }
 
-/* A document in a list: its name, a fact, how it begins. */
-function documentLink(d, fact) {
-  return el(
-    "a",
-    { href: `#documents/${d}`, class: "document-link" },
+/* Documents as links: the name, a fact, how the text begins. */
+function documentList(places, factOf) {
+  const link = (d) => [
     el("span", { class: "who" }, said(documentName(d))),
-    el("span", { class: "fact" }, fact),
+    el("span", { class: "fact" }, factOf(d)),
     el("span", { class: "snippet", dir: "auto" }, snippet(d)),
-  );
+  ];
+  const item = (d) => el("li", {}, el("a", { href: `#documents/${d}`, class: "document-link" }, link(d)));
+  return el("ol", { class: "plain" }, places.map(item));
 }

@@ -25,26 +25,22 @@ function label(x, y, text, attributes = {}) {
   return svg("text", { x, y, fill: paint("ink"), "font-family": FONT, "font-size": size, ...attributes }, text);
 }
 
+/* How a text stands at its place: it begins, ends or has its middle there. */
+const anchored = (anchor, size = 11, more = {}) => ({ "text-anchor": anchor, "font-size": size, ...more });
+
 /* How numbers beside marks and axes are written. */
-function small(anchor = "start") {
-  return { "font-size": 11, "text-anchor": anchor, fill: paint("muted") };
-}
+const small = (anchor = "start") => anchored(anchor, 11, { fill: paint("muted") });
 
-function group(...children) {
-  return svg("g", {}, ...children);
-}
+/* A name left of what is drawn. */
+const nameBeside = (left, y, name) => label(left, y, fitText(name, left - 4), anchored("end", 12));
+const sideWidth = (width, share, most) => Math.round(Math.min(width * share, most));
 
-function segment(x1, y1, x2, y2, stroke, more = {}) {
-  return svg("line", { x1, y1, x2, y2, stroke, ...more });
-}
-
-function box(x, y, width, height, color, more = {}) {
-  return svg("rect", { x, y, width, height, fill: color, ...more });
-}
-
-function circle(cx, cy, r, more = {}) {
-  return svg("circle", { cx, cy, r, ...more });
-}
+const group = (...children) => svg("g", {}, ...children);
+const segment = (x1, y1, x2, y2, stroke, more = {}) => svg("line", { x1, y1, x2, y2, stroke, ...more });
+const box = (x, y, width, height, fill, more = {}) => svg("rect", { x, y, width, height, fill, ...more });
+const circle = (cx, cy, r, more = {}, ...children) => svg("circle", { cx, cy, r, ...more }, children);
+const tip = (text) => svg("title", {}, text);
+const dashes = (pattern) => ({ "stroke-dasharray": pattern });
 
 /* A line through points [x, y]. */
 function curve(points, stroke, more = {}) {
@@ -62,7 +58,7 @@ function pressable(spoken, action, more, ...children) {
 /* What stands beside an axis: along the bottom, or up the left side. */
 function axisTitle(x, y, text, upright = false) {
   const turned = upright ? { transform: `rotate(-90 ${x} ${y})` } : {};
-  return label(x, y, text, { "text-anchor": "middle", fill: paint("muted"), ...turned });
+  return label(x, y, text, anchored("middle", 12, { fill: paint("muted"), ...turned }));
 }
 
 /* Round numbers for an axis. */
@@ -93,7 +89,7 @@ function logScale(log, low, high, from, to) {
 }
 
 function bottomAxis(x, y, height, form = number) {
-  const wanted = Math.max(2, Math.min(7, Math.floor(Math.abs(x.to - x.from) / 70)));
+  const wanted = clamp(Math.floor(Math.abs(x.to - x.from) / 70), 2, 7);
   const marks = (value) => [
     segment(x(value), y - height, x(value), y, paint("line")),
     label(x(value), y + 16, form(value), small("middle")),
@@ -120,26 +116,25 @@ function range(values) {
   return low <= high ? [low, high] : [0, 1];
 }
 
-/* A figure: draw(width) gives {drawing parts, height}; rows() gives the table behind it. */
-function figure(name, title, note, draw, rows, more = {}) {
+/* A figure: draw(width) gives {drawing parts, height}; head and rows() are the table behind it (or rows() alone). */
+function figure(name, title, note, draw, head, rows) {
   const place = div("drawing");
-  const save = saveButtons(name, title, () => place.querySelector("svg"), rows);
-  const line = div("caption", el("h3", {}, title), save);
-  const caption = el("figcaption", {}, line, note ? para("note", note) : null);
-  const whole = el("figure", { class: "figure", "data-figure": name }, caption, place);
+  const save = saveButtons(name, title, () => place.querySelector("svg"), head, rows);
+  const caption = el("figcaption", {}, div("caption", el("h3", {}, title), save), note ? para("note", note) : null);
+  const made = el("figure", { class: "figure", "data-figure": name }, caption, place);
   let drawn = 0;
-  const redraw = () => {
-    const width = Math.max(260, Math.floor(place.clientWidth || whole.clientWidth || 600));
-    drawn = width;
-    const { parts, height } = draw(width);
-    const shape = { viewBox: `0 0 ${width} ${height}`, width, height, role: more.role || "img", "aria-label": title };
-    place.replaceChildren(svg("svg", shape, parts));
+  made.redraw = () => {
+    drawn = Math.max(260, Math.floor(place.clientWidth || made.clientWidth || 600));
+    const { parts, height } = draw(drawn);
+    const shape = { viewBox: `0 0 ${drawn} ${height}`, width: drawn, height, "aria-label": title };
+    const drawing = svg("svg", shape, parts);
+    drawing.setAttribute("role", drawing.querySelector("[role=button]") ? "group" : "img");
+    place.replaceChildren(drawing);
   };
   new ResizeObserver(() => {
-    if (place.clientWidth && Math.abs(place.clientWidth - drawn) > 1) shortly(redraw);
+    if (place.clientWidth && Math.abs(place.clientWidth - drawn) > 1) shortly(made.redraw);
   }).observe(place);
-  whole.redraw = redraw;
-  return whole;
+  return made;
 }
 
 let busySince = 0;
@@ -153,36 +148,35 @@ function shortly(redraw) {
 }
 
 /* Buttons that save a view; `drawing` is null for a view that is a table. */
-function saveButtons(name, title, drawing, rows) {
-  const button = (text, action) =>
-    el("button", { type: "button", class: "quiet", "aria-label": `Save as ${text}: ${title}`, onclick: action }, text);
+function saveButtons(name, title, drawing, head, rows) {
+  const button = (text, kind, content) => {
+    const save = async () => download(`${name}.${text.toLowerCase()}`, await content(), kind);
+    return press(text, save, { class: "quiet", "aria-label": `Save as ${text}: ${title}` });
+  };
   return el(
     "span",
     { class: "save" },
-    rows ? button("CSV", () => download(`${name}.csv`, csvOf(rows()), "text/csv")) : null,
-    drawing ? button("SVG", () => download(`${name}.svg`, svgText(drawing()), "image/svg+xml")) : null,
-    drawing ? button("PNG", async () => download(`${name}.png`, await pngOf(drawing()), "image/png")) : null,
+    button("CSV", "text/csv", () => csvOf([...(head ? [head] : []), ...rows()])),
+    drawing && button("SVG", "image/svg+xml", () => svgText(drawing())),
+    drawing && button("PNG", "image/png", () => pngOf(drawing())),
   );
 }
 
 /* Horizontal bars around zero or from zero: items {name, value, color, usual}, the last a thin bar below. */
 function bars(width, items, { low, high, form = number } = {}) {
   const height = 22;
-  const left = Math.round(Math.min(width * 0.36, 220));
-  const right = 54;
-  const [least, most] = range(items.flatMap((item) => [item.value, item.usual ?? null]));
-  const x = scale(low ?? Math.min(least, 0), high ?? Math.max(most, 0) ?? 1, left + 8, width - right);
-  if (x.low === x.high) Object.assign(x, scale(0, 1, left + 8, width - right));
+  const left = sideWidth(width, 0.36, 220);
+  const [least, most] = range(items.flatMap(({ value, usual }) => [value, usual ?? null]));
+  const x = scale(low ?? Math.min(least, 0), high ?? Math.max(most, 0), left + 8, width - 54);
   const zero = x(0);
-  const rows = items.map((item, i) => {
+  const rows = items.map(({ name, value, color, usual }, i) => {
     const y = i * height;
-    const end = x(item.value);
-    const [from, size] = [Math.min(zero, end), Math.max(Math.abs(end - zero), 0.5)];
+    const end = x(value);
     return group(
-      label(left, y + height / 2 + 4, fitText(item.name, left - 4), { "text-anchor": "end" }),
-      box(from, y + 3, size, height - 6, item.color || paint("accent"), { rx: 2 }),
-      item.usual ? box(zero, y + height - 6, x(item.usual) - zero, 4, paint("zero"), { class: "usual" }) : null,
-      label(Math.max(zero, end, item.usual ? x(item.usual) : 0) + 5, y + height / 2 + 4, form(item.value), small()),
+      nameBeside(left, y + 15, name),
+      box(Math.min(zero, end), y + 3, Math.max(Math.abs(end - zero), 0.5), height - 6, color, { rx: 2 }),
+      usual ? box(zero, y + height - 6, x(usual) - zero, 4, paint("zero"), { class: "usual" }) : null,
+      label(Math.max(zero, end, usual ? x(usual) : 0) + 5, y + 15, form(value), small()),
     );
   });
   const level = segment(zero, 0, zero, items.length * height, paint("muted"));
@@ -192,23 +186,20 @@ function bars(width, items, { low, high, form = number } = {}) {
 /* Dots with intervals: items {name, value, low, high, color}; the axis holds `low` and `high` too. */
 function intervals(width, items, { low = Infinity, high = -Infinity, form = number, ticks = form, mark = null } = {}) {
   const [height, right] = [22, 66];
-  const left = Math.round(Math.min(width * 0.36, 220));
+  const left = sideWidth(width, 0.36, 220);
   const ends = range([low, high, mark, ...items.flatMap((item) => [item.value, item.low, item.high])]);
   const x = scale(...ends, left + 12, width - right);
   const bottom = items.length * height + 4;
   const rows = items.map(({ name, value, low: from, high: to, color }, i) => {
     const y = (i + 0.5) * height;
     return group(
-      label(left, y + 4, fitText(name, left - 4), { "text-anchor": "end" }),
+      nameBeside(left, y + 4, name),
       to >= from ? segment(x(from), y, x(to), y, color, { "stroke-width": 2 }) : null,
       circle(x(value), y, 4.5, { fill: color }),
       label(width - right + 8, y + 4, form(value), small()),
     );
   });
   const at = mark ?? 0;
-  const level =
-    at >= x.low && at <= x.high
-      ? segment(x(at), 0, x(at), bottom, paint("muted"), { "stroke-dasharray": "4 3" })
-      : null;
+  const level = at >= x.low && at <= x.high && segment(x(at), 0, x(at), bottom, paint("muted"), dashes("4 3"));
   return { parts: [bottomAxis(x, bottom, bottom, ticks), level, ...rows], height: bottom + 24 };
 }

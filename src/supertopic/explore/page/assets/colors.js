@@ -18,41 +18,20 @@ function isDark() {
   return matchMedia("(prefers-color-scheme: dark)").matches;
 }
 
-function topicColor(k) {
-  return topicColors()[k % 24];
-}
-
-function topicColors() {
-  return TOPIC_COLORS[isDark() ? "dark" : "light"];
-}
+const topicColors = () => TOPIC_COLORS[isDark() ? "dark" : "light"];
+const topicColor = (k) => topicColors()[k % 24];
 
 /* A colour of the style sheet, such as paint("ink"). */
-function paint(name) {
-  return getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
-}
-
-function upDown(value) {
-  return paint(value < 0 ? "down" : "up");
-}
-
-function parts(color) {
-  return [1, 3, 5].map((i) => parseInt(color.slice(i, i + 2), 16));
-}
+const paint = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+const upDown = (value) => paint(value < 0 ? "down" : "up");
 
 /* The colour a share of the way from one to another. */
 function blend(from, to, share) {
-  const [a, b] = [parts(from), parts(to)];
+  const [a, b] = [from, to].map((color) => [1, 3, 5].map((i) => parseInt(color.slice(i, i + 2), 16)));
   const mixed = a.map((value, i) => Math.round(value + (b[i] - value) * share));
   return "#" + mixed.map((value) => value.toString(16).padStart(2, "0")).join("");
 }
 
-/* A diverging scale: value from -1 to 1. */
-function diverging(value) {
-  const strength = Math.min(Math.abs(value), 1);
-  return blend(paint("surface"), upDown(value), strength);
-}
-
-/* A scale from the surface to the accent: value from 0 to 1. */
-function sequential(value) {
-  return blend(paint("surface"), paint("accent"), Math.max(0, Math.min(value, 1)));
-}
+/* A diverging scale: value from -1 to 1; and one from the surface to the accent: from 0 to 1. */
+const diverging = (value) => blend(paint("surface"), upDown(value), Math.min(Math.abs(value), 1));
+const sequential = (value) => blend(paint("surface"), paint("accent"), clamp(value, 0, 1));

@@ -2,9 +2,8 @@
 
 function drawCompared(root) {
   const { text, names } = app.data.compared;
-  const place = div(null);
-  root.replaceChildren(para("headline", text), names.length > 1 ? columnChooser() : "", place);
-  panel(place, ["column", "labels", "theme"], drawSlopes);
+  const place = panel(div(null), ["column", "labels", "theme"], drawSlopes);
+  put(root, para("headline", text), names.length > 1 && columnChooser(), place);
 }
 
 function drawSlopes(place) {
@@ -16,18 +15,16 @@ function drawSlopes(place) {
     names.length ? [then, effect] : [shareThen, share];
   const name = ({ topic, label: words }) => (topic === null ? words : topicName(topic, 4));
   const what = names.length ? "Effects on the prediction" : "Shares of the words";
-  place.replaceChildren(
+  put(
+    place,
     figure(
       "compared",
       `${what}, before and now`,
       "Each line is a topic that both models have. Orange: its effect moved by more than the errors of both explain. " +
         "A dot on the left is a topic that is gone, one on the right a topic that is new. Choose one to see its words.",
       (width) => drawSlopeLines(width, own, ends, name, form),
-      () => [
-        ["status", "before", "now", "topic", "value_before", "value_now", "moved"],
-        ...own.map((row) => [row.status, row.before, row.topic, name(row), ...ends(row), row.moved]),
-      ],
-      { role: "group" },
+      ["status", "before", "now", "topic", "value_before", "value_now", "moved"],
+      () => own.map((row) => [row.status, row.before, row.topic, name(row), ...ends(row), row.moved]),
     ),
   );
 }
@@ -35,7 +32,7 @@ function drawSlopes(place) {
 /* Names stand beside their ends, moved apart where they would lie on each other. */
 function drawSlopeLines(width, rows, ends, name, form) {
   const [top, line] = [34, 17];
-  const side = Math.round(Math.min(width * 0.38, 330));
+  const side = sideWidth(width, 0.38, 330);
   const height = top + Math.max(rows.length, 8) * line + 20;
   const y = scale(...range(rows.flatMap(ends)), height - 20, top);
   const x = [side, width - side];
@@ -45,9 +42,9 @@ function drawSlopeLines(width, rows, ends, name, form) {
     let last = top - line;
     return found.map((row) => {
       last = Math.min(Math.max(y(ends(row)[i]), last + line), height);
-      const said = i ? `${form(ends(row)[i])}  ${name(row)}` : `${name(row)}  ${form(ends(row)[i])}`;
-      const anchor = { "text-anchor": i ? "start" : "end", "font-size": 12, fill: colorOf(row) };
-      return label(x[i] + (i ? 12 : -12), last + 4, fitText(said, side - 16), anchor);
+      const text = [name(row), form(ends(row)[i])];
+      const style = anchored(i ? "start" : "end", 12, { fill: colorOf(row) });
+      return label(x[i] + (i ? 12 : -12), last + 4, fitText((i ? text.reverse() : text).join("  "), side - 16), style);
     });
   });
   const marks = rows.map((row) => {
@@ -56,9 +53,8 @@ function drawSlopeLines(width, rows, ends, name, form) {
     const dots = points.map(([cx, cy]) => circle(cx, cy, 4, { fill: colorOf(row) }));
     const joined = points.length > 1 ? curve(points, colorOf(row), { opacity: row.moved ? 1 : 0.4 }) : null;
     const spoken = `${name(row)}: ${then === null ? "new" : form(then)}, ${now === null ? "gone" : form(now)}`;
-    return row.topic === null
-      ? group(joined, dots)
-      : pressable(spoken, () => go("topics", row.topic), {}, joined, dots);
+    if (row.topic === null) return group(joined, dots);
+    return pressable(spoken, () => go("topics", row.topic), {}, joined, dots);
   });
   const heads = ["before", "now"].map((text, i) => axisTitle(x[i], 16, text));
   return { parts: [...heads, ...marks, ...names], height };

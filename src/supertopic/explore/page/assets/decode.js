@@ -1,13 +1,6 @@
 /* The data of the page: JSON and typed arrays, packed by write.py. */
 
-const ARRAY_KINDS = {
-  float64: Float64Array,
-  float32: Float32Array,
-  int32: Int32Array,
-  uint32: Uint32Array,
-  uint16: Uint16Array,
-  uint8: Uint8Array,
-};
+const ARRAY_KINDS = [Float64Array, Float32Array, Int32Array, Uint32Array, Uint16Array, Uint8Array];
 
 function bytesOfBase64(text) {
   if (Uint8Array.fromBase64) return Uint8Array.fromBase64(text);
@@ -30,7 +23,8 @@ async function readData(base64) {
   const arrays = {};
   for (const [name, [kind, shape, place]] of Object.entries(facts.arrays)) {
     const size = shape.reduce((product, n) => product * n, 1);
-    arrays[name] = { data: new ARRAY_KINDS[kind](buffer, 8 + length + place, size), shape };
+    const Kind = ARRAY_KINDS.find((one) => one.name.toLowerCase() === `${kind}array`);
+    arrays[name] = { data: new Kind(buffer, 8 + length + place, size), shape };
   }
   facts.arrays = arrays;
   return facts;

@@ -2,16 +2,10 @@
 
 /* Everything about a document: {d, text, ids, counts, found, predictor}. */
 function readDocument(d) {
-  const known = countsOf(d);
-  const text = documentText(d);
-  if (!known || !app.model.kind)
-    return { d, text, ids: null, counts: null, found: null, predictor: storedPredictor(d) };
-  const found = scoreDocument(app.model, known.ids, known.counts, null);
-  return { d, text, ...known, found, predictor: storedPredictor(d) };
-}
-
-function storedPredictor(d) {
-  return app.data.effects ? row(app.data.arrays.predictor, d) : null;
+  const known = app.model.kind ? countsOf(d) : null;
+  const found = known ? scoreDocument(app.model, known.ids, known.counts) : null;
+  const predictor = app.data.effects ? row(app.data.arrays.predictor, d) : null;
+  return { d, text: documentText(d), ...known, found, predictor };
 }
 
 function readTyped(text, covariates) {
@@ -22,10 +16,12 @@ function readTyped(text, covariates) {
   return { d: -1, text: shown, ids, counts, unknown, found, predictor };
 }
 
+/* How figures about a document are named. */
+const figureName = ({ d }, what) => `${d < 0 ? "typed" : `document_${d}`}_${what}`;
+
 /* The shares of a document, where its words are not at hand from the numbers kept. */
-function sharesOf(document) {
-  if (document.found) return document.found.mean;
-  return Float64Array.from({ length: nTopics() }, (_, k) => shareOf(document.d, k));
+function sharesOf({ d, found }) {
+  return found ? found.mean : Float64Array.from({ length: nTopics() }, (_, k) => shareOf(d, k));
 }
 
 /* The column of coefficients to explain a document by. */
@@ -33,133 +29,119 @@ function explainedColumn(document) {
   if (!app.data.effects) return document.found ? largest(document.found.shares) : 0;
   if (app.explained >= 0) return app.explained;
   const place = currentOutcome();
-  const answer = answerFor(document, place);
-  const own = answer && answer.decided !== undefined ? columnOfClass(place, answer.decided) : -1;
+  const { decided } = answerFor(document, place) ?? {};
+  const own = decided === undefined ? -1 : columnOfClass(place, decided);
   return own < 0 ? app.column : own;
 }
 
 /* The prediction for a document, of the corpus or typed. */
-function answerFor(document, place) {
-  if (document.d >= 0) return answerOf(place, document.d);
-  return predictOutcome(app.data.outcomes[place], document.found);
+function answerFor({ d, found }, place) {
+  return d >= 0 ? answerOf(place, d) : predictOutcome(app.data.outcomes[place], found);
 }
 
 function waterfallOf(document, c) {
-  const words = document.found ? wordPart(app.data, app.model, document.ids, document.counts, c) : 0;
-  return waterfallParts(app.data, { mean: sharesOf(document) }, document.predictor, c, words);
+  const words = document.found ? sum(ownParts(app.data, app.model, document.ids, document.counts, c)) : 0;
+  return waterfallParts(app.data, sharesOf(document), document.predictor, c, words);
 }
 
 /* The parts of the view of a document: its words and its waterfall. */
 function explainDocument(document) {
   const c = explainedColumn(document);
-  const pieces = [];
-  const found = app.data.effects ? waterfallOf(document, c) : null;
-  if (found) pieces.push(...confusionReason(document), ...reasons(document, found, c));
-  if (document.found) pieces.push(...wordsFigure(document, c));
-  else pieces.push(plainText(document));
-  if (found) {
-    const { name } = columnMeaning(c);
-    pieces.push(
-      figure(
-        document.d < 0 ? "typed_waterfall" : `document_${document.d}_waterfall`,
-        `From an average document to this one: ${cut(name, 60)}`,
-        "Each bar is the share of a topic times its coefficient. Together they lead to the linear predictor.",
-        (width) => drawWaterfall(width, found),
-        () => waterfallRows(found),
-      ),
-    );
-  }
-  pieces.push(sharesFigure(document));
-  return pieces;
+  const fall = app.data.effects ? waterfallOf(document, c) : null;
+  return [
+    fall && [confusionReason(document), reasons(document, fall, c)],
+    document.found ? wordsFigure(document, c) : plainText(document),
+    fall && waterfallFigure(document, fall, c),
+    sharesFigure(document),
+  ];
+}
+
+function waterfallFigure(document, fall, c) {
+  return figure(
+    figureName(document, "waterfall"),
+    `From an average document to this one: ${cut(columnMeaning(c).name, 60)}`,
+    "Each bar is the share of a topic times its coefficient. Together they lead to the linear predictor.",
+    (width) => drawWaterfall(width, fall),
+    ["part", "share", "value"],
+    () => waterfallRows(fall),
+  );
 }
 
 function sharesFigure(document) {
   const shares = sharesOf(document);
   const order = bestPlaces(shares, 8).filter((k) => shares[k] > 0.005);
-  const name = document.d < 0 ? "typed_shares" : `document_${document.d}_shares`;
+  const item = (k) => ({ name: numbered(k), value: shares[k], color: topicColor(k) });
   return figure(
-    name,
+    figureName(document, "shares"),
     "Topics of this document",
     "",
-    (width) =>
-      bars(
-        width,
-        order.map((k) => ({ name: `${k}  ${topicName(k)}`, value: shares[k], color: topicColor(k) })),
-        { form: percent, low: 0 },
-      ),
-    () => [["topic", "label", "share"], ...Array.from(shares, (share, k) => [k, topicName(k), share])],
+    (width) => bars(width, order.map(item), { form: percent, low: 0 }),
+    ["topic", "label", "share"],
+    () => Array.from(shares, (share, k) => [k, topicName(k), share]),
   );
+}
+
+/* Topics with what they add, and words that add most, as a part of a sentence. */
+function topicsAndWords(topics, ids) {
+  const links = topics.map(({ topic, value }) => span(topicLink(topic), ` (${signed(value, 2)})`));
+  const quoted = ids.map((id) => el("q", {}, said(wordName(id))));
+  const between = `${topics.length ? "; " : ""}words such as `;
+  return [listed(links), quoted.length > 0 && [between, listed(quoted)], "."];
 }
 
 /* Why a wrong class was predicted and not the true one: what speaks more for the former than for the latter. */
 function confusionReason(document) {
   const place = currentOutcome();
   const { y, decided } = document.d < 0 ? {} : answerOf(place, document.d);
-  if (y === undefined || decided === undefined || Number.isNaN(y) || y === decided) return [];
+  if (y === undefined || decided === undefined || Number.isNaN(y) || y === decided) return null;
   const [chosen, other] = [columnOfClass(place, decided), columnOfClass(place, y)];
-  if (chosen < 0) return [];
+  if (chosen < 0) return null;
   const [more, less] = [chosen, other].map((c) => row(app.data.arrays.coef, c));
   const topics = Array.from(sharesOf(document), (share, k) => ({ topic: k, value: share * (more[k] - less[k]) }));
   const strong = topics.sort((a, b) => b.value - a.value).filter(({ value }) => value > 0.01);
-  if (!strong.length) return [];
+  if (!strong.length) return null;
   const { classes } = app.data.outcomes[place];
-  const parts = listed(
-    strong.slice(0, 2).map(({ topic, value }) => el("span", {}, topicLink(topic), ` (${signed(value, 2)})`)),
-  );
-  const words = document.found ? strongestWords(document, chosen, other) : [];
-  const said2 = words.length ? ["; words such as ", ...listed(words.map((id) => el("q", {}, said(wordName(id)))))] : [];
-  const why = ["Why ", el("em", {}, said(cut(classes[decided], 40))), " and not "];
-  return [para("reason", ...why, el("em", {}, said(cut(classes[y], 40))), "? ", ...parts, ...said2, ".")];
+  const why = ["Why ", stressed(classes[decided], 40), " and not ", stressed(classes[y], 40), "? "];
+  return para("reason", why, topicsAndWords(strong.slice(0, 2), strongestWords(document, chosen, other)));
 }
 
 /* The three words that speak more for one column than for another. */
 function strongestWords(document, c, other) {
   const less = contributions(document, other);
-  return contributions(document, c)
-    .map(({ id, value }, j) => ({ id, value: value - less[j].value }))
-    .filter(({ value }) => value > 0)
-    .sort((a, b) => b.value - a.value)
-    .slice(0, 3)
-    .map(({ id }) => id);
+  return strongest(contributions(document, c).map(({ id, value }, j) => ({ id, value: value - less[j].value })));
+}
+
+function strongest(words, sign = 1) {
+  const own = words.filter(({ value }) => sign * value > 0).sort((a, b) => sign * (b.value - a.value));
+  return own.slice(0, 3).map(({ id }) => id);
 }
 
 /* A sentence that says why: the strongest topics and words. */
-function reasons(document, found, c) {
+function reasons(document, fall, c) {
   const { name, isClass } = columnMeaning(c);
-  const topics = waterfallBars(found, 40).filter(({ topic }) => topic !== undefined);
-  const total = found.end - found.start;
-  const side = (sign) =>
-    topics.filter(({ value }) => sign * value > 0.05 * Math.max(Math.abs(total), 1e-9)).slice(0, 2);
-  const words = document.found ? contributions(document, c) : [];
-  const strong = (sign) => words.filter(({ value }) => sign * value > 0).slice(0, 3);
-  words.sort((a, b) => b.value - a.value);
-  const up = strong(1);
-  words.reverse();
-  const down = strong(-1);
-  const line = (sign, few) => {
-    const names = side(sign);
-    if (!names.length && !few.length) return null;
+  const topics = waterfallBars(fall, 40).filter(({ topic }) => topic !== undefined);
+  const total = fall.end - fall.start;
+  const least = 0.05 * Math.max(Math.abs(total), 1e-9);
+  const words = contributions(document, c);
+  const line = (sign) => {
+    const few = topics.filter(({ value }) => sign * value > least).slice(0, 2);
+    const ids = strongest(words, sign);
+    if (!few.length && !ids.length) return null;
     const verb = isClass
-      ? [sign > 0 ? "For " : "Against ", el("em", {}, said(name)), ": "]
-      : [sign > 0 ? "Points upwards: " : "Points downwards: "];
-    const said1 = listed(names.map(({ topic, value }) => el("span", {}, topicLink(topic), ` (${signed(value, 2)})`)));
-    const quoted = listed(few.map(({ id }) => el("q", {}, said(wordName(id)))));
-    const said2 = few.length ? [names.length ? "; words such as " : "words such as ", ...quoted] : [];
-    return para("reason", arrow(sign > 0 ? "up" : "down"), ...verb, ...said1, ...said2, ".");
+      ? [sign > 0 ? "For " : "Against ", stressed(name), ": "]
+      : `Points ${sign > 0 ? "upwards" : "downwards"}: `;
+    return para("reason", arrow(sign > 0 ? "up" : "down"), verb, topicsAndWords(few, ids));
   };
-  const where = isClass
-    ? `Score of ${name}: an`
-    : scaleKind(c) === "plain"
-      ? "An"
-      : "On the scale of the coefficients, an";
-  const level = `${where} average document stands at ${number(found.start)}, this one at ${number(found.end)}.`;
-  const lines = [line(1, up), line(-1, down)];
-  return [para("reason", level), ...(total < 0 ? lines.reverse() : lines)].filter(Boolean);
+  const where = isClass ? `Score of ${name}: an` : hasPlainScale(c) ? "An" : "On the scale of the coefficients, an";
+  const level = `${where} average document stands at ${number(fall.start)}, this one at ${number(fall.end)}.`;
+  return [para("reason", level), ...(total < 0 ? [-1, 1] : [1, -1]).map(line)];
 }
 
-function contributions(document, c) {
-  const values = wordContributions(app.data, app.model, document.found, document.ids, document.counts, c);
-  return document.ids.map((id, j) => ({ id, value: values[j], count: document.counts[j] }));
+/* What the words of a document add to column c; none where they are not at hand. */
+function contributions({ found, ids, counts }, c) {
+  if (!found) return [];
+  const values = wordContributions(app.data, app.model, found, ids, counts, c);
+  return ids.map((id, j) => ({ id, value: values[j], count: counts[j] }));
 }
 
 const shownWords = { by: "effect" };
@@ -176,56 +158,51 @@ function wordsFigure(document, c) {
     shownWords.by = by;
     draw();
   });
-  const rows = () => [["word", "count", "contribution", "topic"], ...wordRows(document, c)];
-  const name = document.d < 0 ? "typed_words" : `document_${document.d}_words`;
+  const rows = () =>
+    contributions(document, c).map(({ id, value, count }, j) => {
+      return [app.data.words[id], count, value, largest(document.found.phi[j])];
+    });
+  const head = ["word", "count", "contribution", "topic"];
+  const save = saveButtons(figureName(document, "words"), "words", null, head, rows);
   draw();
-  return [div("tools", el("h3", {}, "Words"), chosen, saveButtons(name, "words", null, rows)), place, legend];
-}
-
-function wordRows(document, c) {
-  return contributions(document, c).map(({ id, value, count }, j) => [
-    app.data.words[id],
-    count,
-    value,
-    largest(document.found.phi[j]),
-  ]);
+  return [div("tools", el("h3", {}, "Words"), chosen, save), place, legend];
 }
 
 function paintWords(document, c, place, legend) {
+  const byTopic = shownWords.by === "topic";
+  const { phi } = document.found;
   const places = new Map(document.ids.map((id, j) => [id, j]));
   const values = contributions(document, c).map(({ value, count }) => value / count);
   const most = Math.max(...values.map(Math.abs), 1e-12);
-  const topics = document.found.phi.map(largest);
+  const topics = phi.map(largest);
   const [raised, up, down] = ["raised", "up", "down"].map(paint);
-  const [palette, strongest] = [topicColors(), isDark() ? 0.5 : 0.6];
+  const [palette, full] = [topicColors(), isDark() ? 0.5 : 0.6];
   const mark = (j, text) => {
     const node = el("mark", {}, text);
     const k = topics[j];
-    const strength =
-      shownWords.by === "topic"
-        ? 0.25 * document.found.phi[j][k] + 0.05
-        : Math.pow(Math.abs(values[j]) / most, 1.4) * strongest;
-    const color = shownWords.by === "topic" ? palette[k % palette.length] : values[j] < 0 ? down : up;
+    const strength = byTopic ? 0.25 * phi[j][k] + 0.05 : Math.pow(Math.abs(values[j]) / most, 1.4) * full;
+    const color = byTopic ? palette[k % palette.length] : values[j] < 0 ? down : up;
     node.style.backgroundColor = blend(raised, color, strength);
-    if (shownWords.by === "topic") node.style.borderBottomColor = color;
+    if (byTopic) node.style.borderBottomColor = color;
     else if (strength > 0.2) node.style.borderBottom = `2px ${values[j] < 0 ? "dotted" : "solid"} ${color}`;
     const adds = app.data.effects ? `, adds ${signed(values[j])}` : "";
-    node.title = `${topicTitle(k)} (${percent(document.found.phi[j][k])})${adds}`;
+    node.title = `${topicTitle(k)} (${percent(phi[j][k])})${adds}`;
     return node;
   };
-  place.classList.toggle("by-topic", shownWords.by === "topic");
-  place.replaceChildren(
-    ...(document.text === null ? wordList(document, mark) : markedText(document.text, places, mark)),
+  const { d, text } = document;
+  const isCut = d >= 0 && text?.length === app.data.documents.limit;
+  place.classList.toggle("by-topic", byTopic);
+  put(
+    place,
+    text === null ? wordList(document, mark) : markedText(text, places, mark),
+    isCut && para("note", "The text is cut here. The prediction is that of the whole text."),
   );
-  drawLegend(legend, document, topics, c);
-  if (document.d >= 0 && document.text !== null && document.text.length === app.data.documents.limit) {
-    place.append(para("note", "The text is cut here. The prediction is that of the whole text."));
-  }
+  put(legend, byTopic ? topicLegend(document, topics) : effectLegend(c));
 }
 
 /* Text and marks; a word in several terms has the mark of the shortest known one. */
 function markedText(given, places, mark) {
-  if (!app.tokenizer) return [given];
+  if (!app.tokenizer) return given;
   const { found, text } = findWords(app.tokenizer, given);
   const chosen = new Array(found.length).fill(-1);
   for (const { id, first, last } of findTerms(app.tokenizer, found)) {
@@ -240,126 +217,113 @@ function markedText(given, places, mark) {
     nodes.push(text.slice(at, start), mark(chosen[i], text.slice(start, end)));
     at = end;
   });
-  nodes.push(text.slice(at));
-  const holder = el("p", { dir: "auto", class: "text" });
-  holder.append(...nodes);
-  return [holder];
+  return el("p", { dir: "auto", class: "text" }, nodes, text.slice(at));
 }
 
-function wordList(document, mark) {
-  const order = document.ids.map((id, j) => j).sort((a, b) => document.counts[b] - document.counts[a]);
-  const nodes = order.slice(0, 300).flatMap((j) => {
-    const times = document.counts[j] === 1 ? "" : `×${number(document.counts[j])}`;
-    return [mark(j, wordName(document.ids[j]) + times), " "];
-  });
-  return [para("text", nodes)];
+function wordList({ ids, counts }, mark) {
+  const order = upTo(ids.length).sort((a, b) => counts[b] - counts[a]);
+  const times = (j) => (counts[j] === 1 ? "" : `×${number(counts[j])}`);
+  const marks = order.slice(0, 300).map((j) => [mark(j, wordName(ids[j]) + times(j)), " "]);
+  return para("text", marks);
 }
 
-function drawLegend(legend, document, topics, c) {
-  if (shownWords.by !== "topic") {
-    const { name, isClass } = app.data.effects ? columnMeaning(c) : { name: "its class", isClass: true };
-    legend.replaceChildren(
-      el("span", {}, arrow("up"), "blue, solid line: points to ", isClass ? "" : "higher ", said(cut(name, 40))),
-      el("span", {}, arrow("down"), `orange, dotted line: points ${isClass ? "away from it" : "to lower"}`),
-    );
-    return;
-  }
+function effectLegend(c) {
+  const { name, isClass } = app.data.effects ? columnMeaning(c) : { name: "its class", isClass: true };
+  return [
+    span(arrow("up"), "blue, solid line: points to ", isClass ? "" : "higher ", said(cut(name, 40))),
+    span(arrow("down"), `orange, dotted line: points ${isClass ? "away from it" : "to lower"}`),
+  ];
+}
+
+function topicLegend({ counts }, topics) {
   const totals = new Map();
-  topics.forEach((k, j) => totals.set(k, (totals.get(k) || 0) + document.counts[j]));
-  const order = [...totals.entries()].sort((a, b) => b[1] - a[1]).slice(0, 8);
-  legend.replaceChildren(...order.map(([k]) => el("span", {}, swatch(k), `${k} `, topicLink(k))));
+  topics.forEach((k, j) => totals.set(k, (totals.get(k) || 0) + counts[j]));
+  const order = [...totals].sort((a, b) => b[1] - a[1]).slice(0, 8);
+  return order.map(([k]) => span(swatch(k), `${k} `, topicLink(k)));
 }
 
-function plainText(document) {
+function plainText({ text }) {
   const why = app.model.kind
     ? "The words of this document are not part of the page, which holds those of a part of the documents only."
     : "Inference of this model is not part of the page: its words have no colours.";
-  return div(
-    "reading",
-    document.text === null ? null : el("p", { class: "text", dir: "auto" }, document.text),
-    para("note", why),
-  );
+  return div("reading", text !== null && el("p", { class: "text", dir: "auto" }, text), para("note", why));
 }
 
-function truthSentence({ y, mean: predicted, ends: [low, high] }) {
-  const off = predicted - y;
-  const where = y >= low && y <= high ? "within" : "outside";
-  const side = off > 0 ? "high" : "low";
-  return `In truth ${number(y)}: the prediction is ${number(Math.abs(off))} too ${side}, ${where} the interval.`;
-}
+const isKnown = (y) => y !== undefined && !Number.isNaN(y);
 
-/* The prediction in a sentence, and the classes as bars. */
+/* The prediction in a sentence, and where it lies, or the classes as bars. */
 function answerParts(place, answer, probability = 0.9) {
-  const outcome = app.data.outcomes[place];
-  const name = el("em", {}, said(outcome.name));
-  const known = answer.y !== undefined && !Number.isNaN(answer.y);
-  if (outcome.kind === "number") {
-    const [low, high] = answer.ends;
-    const interval = ` (${percent(probability)} interval ${number(low)} to ${number(high)})`;
-    return [
-      para("answer", "Predicted ", name, ": ", el("strong", {}, number(answer.mean)), interval),
-      known ? para("truth", truthSentence(answer)) : null,
-      intervalFigure(place, answer),
-    ];
-  }
-  const verdict = known ? (answer.decided === answer.y ? "right" : "wrong") : "";
-  const values = answer.probabilities || answer.chances;
-  const scores = outcome.kind === "score" && !answer.probabilities;
-  const order = bestPlaces(Float64Array.from(values), 8);
-  const items = order.map((code) => ({
-    name: cut(outcome.classes[code], 40) + (known && code === answer.y ? " (true)" : ""),
-    value: values[code],
-    color: code === answer.decided ? paint("accent") : paint("zero"),
-  }));
+  const { name, kind } = app.data.outcomes[place];
+  const start = ["Predicted ", el("em", {}, said(name)), ": "];
+  return kind === "number" ? numberParts(place, answer, probability, start) : classParts(place, answer, start);
+}
+
+function numberParts(place, answer, probability, start) {
+  const { y, mean: predicted, ends } = answer;
+  const [low, high] = ends;
+  const interval = ` (${percent(probability)} interval ${number(low)} to ${number(high)})`;
+  const where = y >= low && y <= high ? "within" : "outside";
+  const off = `${number(Math.abs(predicted - y))} too ${predicted > y ? "high" : "low"}`;
   return [
-    para("answer", "Predicted ", name, ": ", el("strong", {}, said(cut(outcome.classes[answer.decided], 60)))),
-    known
-      ? para("truth", "In truth ", said(cut(outcome.classes[answer.y], 60)), `: the prediction is ${verdict}.`)
-      : null,
-    figure(
-      `classes_${place}`,
-      scores ? "Scores of the classes" : "Probabilities of the classes",
-      answer.probabilities ? "Calibrated on documents left out. The class with the highest score is predicted." : "",
-      (width) => bars(width, items, scores ? { form: (value) => number(value) } : { form: percent, low: 0, high: 1 }),
-      () => [["class", "value"], ...Array.from(values, (value, code) => [outcome.classes[code], value])],
-    ),
+    para("answer", start, el("strong", {}, number(predicted)), interval),
+    isKnown(y) && para("truth", `In truth ${number(y)}: the prediction is ${off}, ${where} the interval.`),
+    intervalFigure(place, answer),
+  ];
+}
+
+function classParts(place, { y, decided, chances, probabilities }, start) {
+  const { kind, classes } = app.data.outcomes[place];
+  const values = probabilities || chances;
+  const scores = kind === "score" && !probabilities;
+  const items = bestPlaces(values, 8).map((code) => ({
+    name: cut(classes[code], 40) + (code === y ? " (true)" : ""),
+    value: values[code],
+    color: paint(code === decided ? "accent" : "zero"),
+  }));
+  const verdict = `: the prediction is ${decided === y ? "right" : "wrong"}.`;
+  const made = figure(
+    `classes_${place}`,
+    scores ? "Scores of the classes" : "Probabilities of the classes",
+    probabilities ? "Calibrated on documents left out. The class with the highest score is predicted." : "",
+    (width) => bars(width, items, scores ? {} : { form: percent, low: 0, high: 1 }),
+    ["class", "value"],
+    () => values.map((value, code) => [classes[code], value]),
+  );
+  return [
+    para("answer", start, el("strong", {}, said(cut(classes[decided], 60)))),
+    isKnown(y) && para("truth", "In truth ", said(cut(classes[y], 60)), verdict),
+    made,
   ];
 }
 
 /* A line from the lowest to the highest y, with the interval, the prediction and the truth. */
-function intervalFigure(place, answer) {
-  const { data } = app.data.arrays[`y_${place}`];
-  const ends = answer.ends.filter(Number.isFinite);
-  const [low, high] = range([...range(data), answer.mean, ...ends]);
-  const clip = (value) => Math.max(low, Math.min(high, value));
+function intervalFigure(place, { y, mean: predicted, ends }) {
+  const all = range(app.data.arrays[`y_${place}`].data);
+  const [low, high] = range([...all, predicted, ...ends.filter(Number.isFinite)]);
   const draw = (width) => {
     const x = scale(low, high, 16, width - 16);
+    const [from, to] = ends.map((value) => x(clamp(value, low, high)));
+    const band = { "stroke-width": 6, "stroke-linecap": "round", opacity: 0.35 };
+    const diamond = {
+      d: `M${x(y)} 8l6 8l-6 8l-6 -8z`,
+      fill: paint("surface"),
+      stroke: paint("ink"),
+      "stroke-width": 2,
+    };
     const parts = [
       bottomAxis(x, 30, 24),
-      segment(x(clip(answer.ends[0])), 16, x(clip(answer.ends[1])), 16, paint("accent"), {
-        "stroke-width": 6,
-        "stroke-linecap": "round",
-        opacity: 0.35,
-      }),
-      circle(x(answer.mean), 16, 6, { fill: paint("accent") }),
+      segment(from, 16, to, 16, paint("accent"), band),
+      circle(x(predicted), 16, 6, { fill: paint("accent") }),
+      isKnown(y) && svg("path", diamond),
     ];
-    if (answer.y !== undefined && !Number.isNaN(answer.y)) {
-      const at = x(answer.y);
-      parts.push(
-        svg("path", { d: `M${at} 8l6 8l-6 8l-6 -8z`, fill: paint("surface"), stroke: paint("ink"), "stroke-width": 2 }),
-      );
-    }
     return { parts, height: 52 };
   };
-  const known = answer.y !== undefined && !Number.isNaN(answer.y);
   return figure(
     `prediction_${place}`,
     "Prediction",
-    `Dot: predicted. Band: interval.${known ? " Diamond: the truth." : ""}`,
+    `Dot: predicted. Band: interval.${isKnown(y) ? " Diamond: the truth." : ""}`,
     draw,
-    () => [
-      ["predicted", "low", "high", "true"],
-      [answer.mean, ...answer.ends, answer.y],
-    ],
+    ["predicted", "low", "high", "true"],
+    () => [[predicted, ...ends, y]],
   );
 }

@@ -2,6 +2,7 @@
 
 const NO_FILTERS = { text: "", truth: "", decided: "", wrong: "", topic: "", least: 0.2, shown: 40 };
 const filters = { ...NO_FILTERS, sort: "row" };
+const SORTINGS = { row: "row number", error: "largest error", predicted: "prediction", topic: "share of the topic" };
 
 function drawDocuments(root) {
   const list = div("list");
@@ -22,17 +23,13 @@ function filterForm() {
   const place = currentOutcome();
   const topics = axisOrder(app.column).map((k) => [k, `${k} ${cut(topicName(k), 40)}`]);
   const least = (value) => change("least", Number(value) || 0);
+  const searched = later((text) => change("text", text), 150);
   const choice = (title, name, options, more) =>
     pick(title, options, filters[name], (value) => change(name, value), more);
   return el(
     "form",
     { class: "filters", onsubmit: (event) => event.preventDefault() },
-    entry(
-      "Text holds",
-      "search",
-      filters.text,
-      later((text) => change("text", text), 150),
-    ),
+    entry("Text holds", "search", filters.text, searched),
     choice("Topic", "topic", [["", "any"], ...topics]),
     entry("with a share from", "number", filters.least, least, { min: 0, max: 1, step: 0.05 }),
     place < 0 ? null : outcomeFilters(app.data.outcomes[place], choice),
@@ -47,16 +44,7 @@ function outcomeFilters({ kind, classes }, choice) {
     kind !== "number" && choice("True class", "truth", names, { id: "filter-truth" }),
     kind !== "number" && choice("Predicted class", "decided", names, { id: "filter-decided" }),
     choice("Prediction", "wrong", wrong),
-    choice("Sort by", "sort", sortings()),
-  ];
-}
-
-function sortings() {
-  return [
-    ["row", "row number"],
-    ["error", "largest error"],
-    ["predicted", "prediction"],
-    ["topic", "share of the topic"],
+    choice("Sort by", "sort", Object.entries(SORTINGS)),
   ];
 }
 
@@ -71,13 +59,9 @@ function filter() {
   const place = currentOutcome();
   const wanted = filters.text.toLowerCase();
   const topic = filters.topic === "" ? -1 : Number(filters.topic);
-  const found = [];
-  for (let d = 0; d < nDocuments(); d++) {
-    if (topic >= 0 && shareOf(d, topic) < filters.least) continue;
-    if (place >= 0 && !passes(place, d)) continue;
-    if (wanted && !haystack(d).includes(wanted)) continue;
-    found.push(d);
-  }
+  const hasTopic = (d) => topic < 0 || shareOf(d, topic) >= filters.least;
+  const holds = (d) => !wanted || haystack(d).includes(wanted);
+  const found = upTo(nDocuments()).filter((d) => hasTopic(d) && (place < 0 || passes(place, d)) && holds(d));
   return sorted(found, place, topic);
 }
 
@@ -88,13 +72,13 @@ function haystack(d) {
 }
 
 function passes(place, d) {
-  if (filters.truth === "" && filters.decided === "" && filters.wrong === "") return true;
+  const { truth, decided, wrong } = filters;
+  if (truth === "" && decided === "" && wrong === "") return true;
   const answer = answerOf(place, d);
-  if (filters.truth !== "" && answer.y !== Number(filters.truth)) return false;
-  if (filters.decided !== "" && answer.decided !== Number(filters.decided)) return false;
-  if (filters.wrong === "yes" && !isWrong(place, d)) return false;
-  if (filters.wrong === "no" && (isWrong(place, d) || Number.isNaN(answer.y))) return false;
-  return true;
+  if (truth !== "" && answer.y !== Number(truth)) return false;
+  if (decided !== "" && answer.decided !== Number(decided)) return false;
+  if (wrong === "no" && Number.isNaN(answer.y)) return false;
+  return wrong === "" || isWrong(place, d) === (wrong === "yes");
 }
 
 function sorted(found, place, topic) {
@@ -112,70 +96,47 @@ function sorted(found, place, topic) {
 function drawList(place) {
   const outcome = currentOutcome();
   const found = filtered();
-  const rows = () => [
-    ["row", "name", "true", "predicted", "text"],
-    ...filtered().map((d) => [
-      d,
-      documentName(d),
-      ...(outcome < 0 ? ["", ""] : answerCells(outcome, d)),
-      documentText(d) ?? "",
-    ]),
-  ];
-  const items = found
-    .slice(0, filters.shown)
-    .map((d) => el("li", {}, documentLink(d, outcome < 0 ? "" : answerSentence(outcome, d))));
+  const shown = found.slice(0, filters.shown);
+  const cells = (d) => (outcome < 0 ? ["", ""] : answerCells(outcome, d));
+  const rows = () => filtered().map((d) => [d, documentName(d), ...cells(d), documentText(d) ?? ""]);
+  const save = saveButtons("documents", "documents", null, ["row", "name", "true", "predicted", "text"], rows);
   const showMore = () => {
     filters.shown += 100;
     drawList(place);
   };
-  const more = found.length > filters.shown ? press("Show more", showMore) : "";
-  place.replaceChildren(
-    el(
-      "p",
-      { class: "count", role: "status" },
-      `Showing ${whole(Math.min(found.length, filters.shown))} of ${whole(found.length)} that match, `,
-      `${whole(nDocuments())} in all. `,
-      saveButtons("documents", "documents", null, rows),
-    ),
-    el("ol", { class: "plain" }, items),
-    more,
+  const n = `Showing ${whole(shown.length)} of ${whole(found.length)} that match, ${whole(nDocuments())} in all. `;
+  put(
+    place,
+    el("p", { class: "count", role: "status" }, n, save),
+    documentList(shown, (d) => (outcome < 0 ? "" : answerSentence(outcome, d))),
+    found.length > filters.shown && press("Show more", showMore),
   );
   markCurrent(place);
 }
 
 function markCurrent(place) {
   for (const link of place.querySelectorAll("a.document-link")) {
-    const here = link.getAttribute("href") === `#documents/${app.document}`;
-    if (here) link.setAttribute("aria-current", "true");
+    if (link.getAttribute("href") === `#documents/${app.document}`) link.setAttribute("aria-current", "true");
     else link.removeAttribute("aria-current");
   }
 }
 
 function drawDocument(place) {
   const d = app.document;
-  if (d < 0 || d >= nDocuments()) {
-    place.replaceChildren(para("note", "Choose a document to see its words and the reasons for its prediction."));
-    return;
-  }
-  const list = place.parentNode.querySelector(".list");
-  markCurrent(list);
+  if (!isPlace(d, nDocuments()))
+    return put(place, para("note", "Choose a document to see its words and the reasons for its prediction."));
+  markCurrent(place.parentNode.querySelector(".list"));
   place.parentNode.classList.add("chosen");
-  const document = readDocument(d);
   const outcome = currentOutcome();
   const title = app.data.documents.names ? `${documentName(d)} (row ${d})` : `Document ${d}`;
-  const answer = outcome < 0 ? [] : answerParts(outcome, answerOf(outcome, d));
-  place.replaceChildren(
-    el("h2", { tabindex: -1, id: "document-title" }, said(title)),
-    ...[...answer, explainChooser(), ...explainDocument(document), metadataTable(d)].filter(Boolean),
-  );
+  const answer = outcome < 0 ? null : answerParts(outcome, answerOf(outcome, d));
+  const heading = el("h2", { tabindex: -1, id: "document-title" }, said(title));
+  return put(place, heading, answer, explainChooser(), explainDocument(readDocument(d)), metadataTable(d));
 }
 
 function metadataTable(d) {
-  if (!app.data.metadata.length) return null;
-  const rows = app.data.metadata.map((column, place) =>
-    el("tr", {}, el("th", { scope: "row" }, said(cut(column.name, 60))), el("td", {}, said(metadataValue(place, d)))),
-  );
-  return el("table", { class: "facts" }, el("caption", {}, "Metadata"), el("tbody", {}, rows));
+  const rows = app.data.metadata.map(({ name }, place) => [said(cut(name, 60)), metadataValue(place, d)]);
+  return rows.length > 0 && factTable("Metadata", rows);
 }
 
 function metadataValue(place, d) {

@@ -2,14 +2,9 @@
 
 const SVG = "http://www.w3.org/2000/svg";
 
-/* el("p", {class: "note", onclick: f}, "text", child, …) */
-function el(tag, attributes = {}, ...children) {
-  return fill(document.createElement(tag), attributes, children);
-}
-
-function svg(tag, attributes = {}, ...children) {
-  return fill(document.createElementNS(SVG, tag), attributes, children);
-}
+/* el("p", {class: "note", onclick: f}, "text", child, …); children may be lists, and null or false: nothing. */
+const el = (tag, attributes = {}, ...children) => fill(document.createElement(tag), attributes, children);
+const svg = (tag, attributes = {}, ...children) => fill(document.createElementNS(SVG, tag), attributes, children);
 
 function fill(node, attributes, children) {
   for (const [name, value] of Object.entries(attributes)) {
@@ -18,21 +13,32 @@ function fill(node, attributes, children) {
     else if (name === "value" || name === "checked") node[name] = value;
     else node.setAttribute(name, value === true ? "" : value);
   }
-  node.append(...children.flat().filter((child) => child !== null && child !== undefined && child !== false));
+  node.append(...children.flat(Infinity).filter((child) => (child ?? false) !== false));
   return node;
 }
 
-function para(kind, ...children) {
-  return el("p", { class: kind }, ...children);
+/* Other children in place of those of a node. */
+function put(node, ...children) {
+  node.replaceChildren();
+  return fill(node, {}, children);
 }
 
-function div(kind, ...children) {
-  return el("div", { class: kind }, ...children);
-}
+const para = (kind, ...children) => el("p", { class: kind }, ...children);
+const div = (kind, ...children) => el("div", { class: kind }, ...children);
+const span = (...children) => el("span", {}, ...children);
+const press = (text, onclick, more = {}) => el("button", { type: "button", onclick, ...more }, text);
 
 /* Words of the data in a sentence: their direction does not disturb what stands around them. */
-function said(text) {
-  return el("bdi", {}, text);
+const said = (text) => el("bdi", {}, text);
+const stressed = (text, length = 60) => el("em", {}, said(cut(text, length)));
+
+/* A part of a view with a title. */
+const titled = (title, ...children) => el("section", {}, el("h3", {}, title), ...children);
+
+/* Names and what they are, as a table. */
+function factTable(title, rows) {
+  const line = ([name, value]) => el("tr", {}, el("th", { scope: "row" }, name), el("td", {}, said(value)));
+  return el("table", { class: "facts" }, el("caption", {}, title), el("tbody", {}, rows.map(line)));
 }
 
 function cut(text, length) {
@@ -44,26 +50,18 @@ function number(value, digits = 3) {
   if (value === null || Number.isNaN(value)) return "–";
   if (!Number.isFinite(value)) return value > 0 ? "∞" : "−∞";
   const size = Math.abs(value);
-  let text;
+  let text = String(Number(value.toPrecision(digits)));
   if (size !== 0 && (size >= 1e6 || size < 1e-4)) text = value.toExponential(digits - 1);
   else if (size >= 1000) text = whole(value);
-  else text = String(Number(value.toPrecision(digits)));
   return text.replace("-", "−");
 }
 
-function signed(value, digits = 3) {
-  return (value > 0 ? "+" : "") + number(value, digits);
-}
+const signed = (value, digits = 3) => (value > 0 ? "+" : "") + number(value, digits);
 
 function oneDecimal(value) {
   if (!Number.isFinite(value)) return "–";
-  return (
-    (value >= 0.05 ? "+" : "") +
-    value
-      .toFixed(1)
-      .replace(/^-0\.0$/, "0.0")
-      .replace("-", "−")
-  );
+  const text = value.toFixed(1).replace(/^-0\.0$/, "0.0");
+  return (value >= 0.05 ? "+" : "") + text.replace("-", "−");
 }
 
 function percent(share) {
@@ -72,38 +70,21 @@ function percent(share) {
 }
 
 /* 1234567 as 1,234,567. */
-function whole(n) {
-  return String(Math.round(n)).replace(/\B(?=(\d{3})+$)/g, ",");
-}
+const whole = (n) => String(Math.round(n)).replace(/\B(?=(\d{3})+$)/g, ",");
 
 /* "a, b and c" as nodes. */
 function listed(nodes) {
   return nodes.flatMap((node, i) => (i === 0 ? [node] : [i === nodes.length - 1 ? " and " : ", ", node]));
 }
 
-function press(text, onclick, more = {}) {
-  return el("button", { type: "button", onclick, ...more }, text);
-}
-
-/* A part of a view with a title. */
-function titled(title, ...children) {
-  return el("section", {}, el("h3", {}, title), ...children);
-}
-
-function field(label, control) {
-  return el("label", { class: "field" }, el("span", {}, label), control);
-}
+const field = (label, control) => el("label", { class: "field" }, span(label), control);
 
 /* A select whose options are [value, text]. */
-function chooser(options, chosen, change, attributes = {}) {
-  const list = options.map(([value, text]) => el("option", { value: String(value) }, text));
-  const select = el("select", { ...attributes, onchange: (event) => change(event.target.value) }, list);
+function pick(title, options, chosen, change, attributes = {}) {
+  const items = options.map(([value, text]) => el("option", { value: String(value) }, text));
+  const select = el("select", { ...attributes, onchange: (event) => change(event.target.value) }, items);
   select.value = String(chosen);
-  return select;
-}
-
-function pick(title, ...given) {
-  return field(title, chooser(...given));
+  return field(title, select);
 }
 
 /* A field for a text or a number. */

@@ -1,27 +1,30 @@
 /* What words and topics add to a linear predictor, on the user's scale. */
 
-/* The linear predictor (C,) on the user's scale: origin + unit·s, s of a softmax less its mean over the classes. */
+/* The columns beside c in a softmax, whose mean is taken off each of them; null elsewhere. */
+function softmaxColumns(data, c) {
+  const parts = data.outcomes.flatMap((outcome) => outcome.parts);
+  const { columns: ends, response } = parts.find(({ columns: [first, last] }) => first <= c && c < last) ?? {};
+  return response === "softmax" ? upTo(ends[1] - ends[0]).map((i) => ends[0] + i) : null;
+}
+
+/* value(c), in a softmax less its mean over the classes. */
+function centred(data, value, c) {
+  const columns = softmaxColumns(data, c);
+  return columns ? value(c) - mean(columns.map(value)) : value(c);
+}
+
+/* The linear predictor (C,) on the user's scale: origin + unit·s. */
 function usersPredictor(data, score) {
   const { origin, unit } = data.effects;
-  const found = Float64Array.from(score);
-  for (const outcome of data.outcomes) {
-    for (const part of outcome.parts) {
-      if (part.response !== "softmax") continue;
-      const [first, last] = part.columns;
-      let mean = 0;
-      for (let c = first; c < last; c++) mean += score[c] / (last - first);
-      for (let c = first; c < last; c++) found[c] = score[c] - mean;
-    }
-  }
-  return found.map((s, c) => origin[c] + unit[c] * s);
+  return Float64Array.from(score, (_, c) => origin[c] + unit[c] * centred(data, (b) => score[b], c));
 }
 
 /* What each word adds to the response's shares, a row for each: as in supertopic.inference.after.prediction. */
 function responseShares(model, found, given) {
   const counts = seenCounts(model, given);
-  const nTokens = counts.reduce((sum, c) => sum + c, 0);
+  const nTokens = sum(counts);
   const prior = model.at_mode ? model.alpha : model.alpha.map(() => 0);
-  const total = prior.reduce((sum, a) => sum + a, nTokens);
+  const total = nTokens + sum(prior);
   return found.phi.map((phi, j) => phi.map((p, k) => (counts[j] * (p + prior[k] / nTokens)) / total));
 }
 
@@ -30,48 +33,28 @@ function wordContributions(data, model, found, ids, counts, c) {
   if (!data.effects) return oneTopicContributions(model, ids, counts, c);
   const coef = row(data.arrays.coef, c);
   const shares = responseShares(model, found, counts);
-  const features = model.wordCoef ? wordFeatures(model, ids, counts) : null;
-  return ids.map((id, j) => {
-    let sum = 0;
-    for (let k = 0; k < coef.length; k++) sum += shares[j][k] * coef[k];
-    const own = features ? data.effects.unit[c] * features[j] * centredWordCoef(data, model, id, c) : 0;
-    return sum + own;
-  });
+  const own = ownParts(data, model, ids, counts, c);
+  return ids.map((_, j) => dot(coef, shares[j]) + own[j]);
 }
 
-/* The coefficient of a word; in a softmax less its mean over the classes. */
-function centredWordCoef(data, model, id, c) {
-  const own = row(model.wordCoef, c)[id];
-  const part = data.outcomes.flatMap((outcome) => outcome.parts).find(({ columns: [a, b] }) => a <= c && c < b);
-  if (!part || part.response !== "softmax") return own;
-  const [first, last] = part.columns;
-  let mean = 0;
-  for (let b = first; b < last; b++) mean += row(model.wordCoef, b)[id] / (last - first);
-  return own - mean;
+/* What the words themselves (not their topics) add to column c. */
+function ownParts(data, model, ids, counts, c) {
+  if (!model.wordCoef) return ids.map(() => 0);
+  const coefOf = (id) => centred(data, (b) => row(model.wordCoef, b)[id], c);
+  return wordFeatures(model, ids, counts).map((value, j) => data.effects.unit[c] * value * coefOf(ids[j]));
 }
 
 /* One topic for all words: how much more a word speaks for topic c than for the others on average. */
 function oneTopicContributions(model, ids, counts, c) {
-  const ratios = new Float64Array(model.nTopics);
-  return ids.map((id, j) => {
-    logRatios(model, id, ratios);
-    const mean = ratios.reduce((sum, r) => sum + r, 0) / ratios.length;
-    return seenCounts(model, counts)[j] * (ratios[c] - mean);
-  });
+  const seen = seenCounts(model, counts);
+  const ratios = (id) => ofTopics(model, (k) => logRatio(model, id, k));
+  return ids.map(ratios).map((own, j) => seen[j] * (own[c] - mean(own)));
 }
 
 /* The bars of a waterfall for column c: the intercept, topics, words, covariates; they add up to the predictor. */
-function waterfallParts(data, found, predictor, c, words = 0) {
+function waterfallParts(data, shares, predictor, c, words) {
   const coef = row(data.arrays.coef, c);
-  const topics = Array.from(found.mean, (share, k) => ({ topic: k, share, value: share * coef[k] }));
+  const topics = Array.from(shares, (share, k) => ({ topic: k, share, value: share * coef[k] }));
   const start = data.effects.intercept[c];
-  const rest = predictor[c] - start - words - topics.reduce((sum, t) => sum + t.value, 0);
-  return { start, topics, words, rest, end: predictor[c] };
-}
-
-/* What the words themselves (not their topics) add to column c. */
-function wordPart(data, model, ids, counts, c) {
-  if (!model.wordCoef) return 0;
-  const features = wordFeatures(model, ids, counts);
-  return ids.reduce((sum, id, j) => sum + data.effects.unit[c] * features[j] * centredWordCoef(data, model, id, c), 0);
+  return { start, topics, words, rest: predictor[c] - start - words - dot(shares, coef), end: predictor[c] };
 }

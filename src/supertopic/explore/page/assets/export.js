@@ -15,23 +15,18 @@ function csvCell(value) {
   return /[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
-function csvOf(rows) {
-  return rows.map((cells) => cells.map(csvCell).join(",")).join("\r\n") + "\r\n";
-}
+const csvOf = (rows) => rows.map((cells) => cells.map(csvCell).join(",")).join("\r\n") + "\r\n";
 
 /* The drawing as a file of its own: characters that XML does not allow are replaced. */
 function svgText(drawing) {
   const copy = drawing.cloneNode(true);
-  copy.setAttribute("xmlns", SVG);
-  const box = drawing.viewBox.baseVal;
-  copy.setAttribute("width", box.width);
-  copy.setAttribute("height", box.height);
-  copy.prepend(svg("rect", { width: box.width, height: box.height, fill: paint("surface") }));
+  const { width, height } = drawing.viewBox.baseVal;
+  fill(copy, { xmlns: SVG, width, height }, []);
+  copy.prepend(svg("rect", { width, height, fill: paint("surface") }));
   const walker = document.createTreeWalker(copy, NodeFilter.SHOW_TEXT);
   for (let node = walker.nextNode(); node; node = walker.nextNode()) node.data = plainXml(node.data);
-  for (const node of copy.querySelectorAll("[aria-label]")) {
+  for (const node of copy.querySelectorAll("[aria-label]"))
     node.setAttribute("aria-label", plainXml(node.getAttribute("aria-label")));
-  }
   return new XMLSerializer().serializeToString(copy);
 }
 
@@ -40,11 +35,11 @@ function plainXml(text) {
 }
 
 async function pngOf(drawing) {
-  const box = drawing.viewBox.baseVal;
+  const { width, height } = drawing.viewBox.baseVal;
   const image = new Image();
   image.src = "data:image/svg+xml;charset=utf-8," + encodeURIComponent(svgText(drawing));
   await image.decode();
-  const canvas = el("canvas", { width: Math.round(2 * box.width), height: Math.round(2 * box.height) });
+  const canvas = el("canvas", { width: Math.round(2 * width), height: Math.round(2 * height) });
   canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
   return new Promise((done) => canvas.toBlob(done, "image/png"));
 }

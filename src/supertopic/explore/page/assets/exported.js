@@ -11,10 +11,8 @@ async function openModel(base64) {
     const { ids, counts } = countText(tokenizer, text);
     const wrong = Object.keys(given).find((name) => !data.covariates.some((one) => one.name === name));
     if (wrong !== undefined) throw new Error(`covariates: got "${wrong}", which the model does not know`);
-    const beside = data.covariates.map(({ name, mean, inner }) => ({
-      inner,
-      difference: (given[name] ?? mean) - mean,
-    }));
+    const difference = ({ name, mean: usual }) => (given[name] ?? usual) - usual;
+    const beside = data.covariates.map((one) => ({ inner: one.inner, difference: difference(one) }));
     return scoreDocument(model, ids, counts, beside);
   };
   return Object.freeze({
@@ -30,7 +28,7 @@ async function openModel(base64) {
     /* How many words of the text the model knows, and how many it does not. */
     count(text) {
       const { counts, unknown } = countText(tokenizer, text);
-      return { known: counts.reduce((sum, c) => sum + c, 0), unknown };
+      return { known: sum(counts), unknown };
     },
   });
 }

@@ -1,69 +1,52 @@
 /* How well the model fits: calibration, errors, coverage, margins, inclusion. */
 
-function drawFit(root) {
-  const place = div(null);
-  root.replaceChildren(place);
-  panel(place, ["column", "theme", "labels"], drawFitted);
-}
-
-function drawFitted(place) {
+function drawFit(place) {
+  const { outcomes, arrays } = app.data;
   const i = currentOutcome();
-  const truth = i < 0 ? [] : app.data.arrays[`y_${i}`].data;
-  const known = [...truth.keys()].filter((d) => !Number.isNaN(truth[d]));
-  const several = app.data.outcomes.length > 1 || app.data.arrays.inclusion;
-  const parts = [several ? columnChooser() : null];
-  if (i < 0) parts.push(para("note", "This model has no response, so that there is nothing to predict."));
-  else if (!known.length)
-    parts.push(para("note", "The true values were not given to report(): the predictions cannot be checked."));
-  else parts.push(...fitParts(i, known));
-  if (app.data.arrays.inclusion) parts.push(inclusionFigure(app.column));
-  place.replaceChildren(...parts.filter(Boolean));
+  const truth = i < 0 ? [] : arrays[`y_${i}`].data;
+  const known = upTo(truth.length).filter((d) => !Number.isNaN(truth[d]));
+  const missing = "The true values were not given to report(): the predictions cannot be checked.";
+  const nothing = i < 0 ? "This model has no response, so that there is nothing to predict." : missing;
+  put(
+    place,
+    (outcomes.length > 1 || arrays.inclusion) && columnChooser(),
+    known.length ? fitParts(i, known) : para("note", nothing),
+    arrays.inclusion && inclusionFigure(app.column),
+  );
 }
 
 function fitParts(i, known) {
-  const outcome = app.data.outcomes[i];
-  const flag = app.data.checks.training
-    ? para("flag", "These are the documents that the model was fitted to: new documents are predicted less well.")
-    : null;
-  if (outcome.kind === "number") {
+  const { kind, classes } = app.data.outcomes[i];
+  const fitted = "These are the documents that the model was fitted to: new documents are predicted less well.";
+  const flag = app.data.checks.training && para("flag", fitted);
+  if (kind === "number") {
     const pictures = div("two even", scatterFigure(i, known), residualFigure(i, known));
     return [flag, measures(numberMeasures(i, known)), pictures, coverageFigure(i, known)];
   }
-  const more = outcome.kind === "score" ? marginFigure(i, known) : reliabilityFigure(i, known);
-  const calibrated = outcome.kind === "score" && answerOf(i, known[0]).probabilities;
-  return [
-    flag,
-    measures(classMeasures(i, known)),
-    el("div", { class: outcome.classes.length > 12 ? "" : "two even" }, confusionFigure(i, known), more),
-    calibrated ? reliabilityFigure(i, known) : null,
-  ];
+  const more = kind === "score" ? marginFigure(i, known) : reliabilityFigure(i, known);
+  const calibrated = kind === "score" && answerOf(i, known[0]).probabilities;
+  const pictures = div(classes.length > 12 ? "" : "two even", confusionFigure(i, known), more);
+  return [flag, measures(classMeasures(i, known)), pictures, calibrated && reliabilityFigure(i, known)];
 }
 
 function measures(rows) {
   const boxes = rows.map(([name, value, about]) =>
     div("measure", el("dt", {}, name), el("dd", {}, value), el("dd", { class: "note" }, about)),
   );
-  const save = saveButtons("measures", "measures", null, () => [
-    ["measure", "value"],
-    ...rows.map((cells) => cells.slice(0, 2)),
-  ]);
+  const cells = () => rows.map(([name, value]) => [name, value]);
+  const save = saveButtons("measures", "measures", null, ["measure", "value"], cells);
   return el("section", {}, div("caption", el("h3", {}, "In numbers"), save), el("dl", { class: "measures" }, boxes));
 }
 
-function mean(values) {
-  return values.reduce((sum, value) => sum + value, 0) / Math.max(values.length, 1);
-}
-
 function numberMeasures(i, known) {
-  const answers = known.map((d) => answerOf(i, d));
-  const centre = mean(answers.map(({ y }) => y));
-  const square = mean(answers.map(({ y, mean: p }) => (y - p) ** 2));
-  const variance = mean(answers.map(({ y }) => (y - centre) ** 2));
+  const truth = known.map((d) => answerOf(i, d).y);
+  const errors = known.map((d) => errorOf(i, d));
+  const square = mean(errors.map((error) => error ** 2));
+  const inside = mean(known.map((d) => Number(!isWrong(i, d))));
   const unit = "in the unit of the response";
-  const inside = mean(answers.map(({ y, ends }) => (y >= ends[0] && y <= ends[1] ? 1 : 0)));
   return [
-    ["R²", number(1 - square / variance), "share of the variance that is predicted"],
-    ["mean absolute error", number(mean(answers.map(({ y, mean: p }) => Math.abs(y - p)))), unit],
+    ["R²", number(1 - square / spreadOf(truth) ** 2), "share of the variance that is predicted"],
+    ["mean absolute error", number(mean(errors.map(Math.abs))), unit],
     ["root mean square error", number(Math.sqrt(square)), unit],
     ["coverage", percent(inside), "of the intervals that should hold 90 %"],
   ];
@@ -71,54 +54,42 @@ function numberMeasures(i, known) {
 
 function classMeasures(i, known) {
   const answers = known.map((d) => answerOf(i, d));
-  const counts = app.data.outcomes[i].classes.map((_, code) => answers.filter(({ y }) => y === code).length);
+  const { kind, classes } = app.data.outcomes[i];
+  const most = Math.max(...classes.map((_, code) => answers.filter(({ y }) => y === code).length));
+  const right = mean(known.map((d) => Number(!isWrong(i, d))));
+  const loss = ({ y, chances, probabilities = chances }) => -Math.log(Math.max(probabilities[y], 1e-15));
   const found = [
-    [
-      "accuracy",
-      percent(mean(answers.map(({ y, decided }) => (y === decided ? 1 : 0)))),
-      "documents whose class is predicted",
-    ],
-    ["largest class", percent(Math.max(...counts) / answers.length), "accuracy of always saying the most frequent one"],
+    ["accuracy", percent(right), "documents whose class is predicted"],
+    ["largest class", percent(most / answers.length), "accuracy of always saying the most frequent one"],
+    ["log loss", number(mean(answers.map(loss))), "in nats: lower is better"],
   ];
-  const probabilities = ({ chances, probabilities: beside }) => beside || chances;
-  if (app.data.outcomes[i].kind === "class" || answers[0].probabilities)
-    found.push([
-      "log loss",
-      number(mean(answers.map((answer) => -Math.log(Math.max(probabilities(answer)[answer.y], 1e-15))))),
-      "in nats: lower is better",
-    ]);
-  return found;
+  return kind === "class" || answers[0].probabilities ? found : found.slice(0, 2);
 }
 
 /* Tenths of the predictions: [{predicted, seen, error, n}]. */
 function tenths(pairs, n = 10) {
   const order = [...pairs].sort((a, b) => a[0] - b[0]);
   const start = (b) => Math.floor((b * order.length) / n);
-  const parts = Array.from({ length: n }, (_, b) => order.slice(start(b), start(b + 1)));
+  const parts = upTo(n).map((b) => order.slice(start(b), start(b + 1)));
   return parts
-    .filter((part) => part.length)
+    .filter(({ length }) => length)
     .map((part) => {
-      const seen = mean(part.map(([, y]) => y));
-      const variance = mean(part.map(([, y]) => (y - seen) ** 2));
-      const error = part.length > 1 ? Math.sqrt(variance / (part.length - 1)) : NaN;
-      return { predicted: mean(part.map(([p]) => p)), seen, error, n: part.length };
+      const truth = part.map(([, y]) => y);
+      const error = part.length > 1 ? spreadOf(truth) / Math.sqrt(part.length - 1) : NaN;
+      return { predicted: mean(part.map(([p]) => p)), seen: mean(truth), error, n: part.length };
     });
 }
 
 /* Points of tenths with 90 % intervals, joined by a line. */
 function tenthMarks(groups, x, y, color, [lowest, highest]) {
-  const clip = (value) => Math.max(lowest, Math.min(highest, value));
-  const bars = groups.map(({ predicted, seen, error, n }) => {
-    const [low, high] = [-1, 1].map((sign) => y(clip(seen + sign * Z90 * error)));
-    return n > 1 ? segment(x(predicted), low, x(predicted), high, color, { "stroke-width": 1.5 }) : null;
+  const whiskers = groups.map(({ predicted, seen, error, n }) => {
+    const [low, high] = [-1, 1].map((sign) => y(clamp(seen + sign * Z90 * error, lowest, highest)));
+    return n > 1 && segment(x(predicted), low, x(predicted), high, color, { "stroke-width": 1.5 });
   });
   const dots = groups.map((g) => circle(x(g.predicted), y(g.seen), 4.5, { fill: color, stroke: paint("surface") }));
   const points = groups.map((g) => [x(g.predicted), y(g.seen)]);
-  return group([...bars, curve(points, color), ...dots]);
+  return group(whiskers, curve(points, color), dots);
 }
-
-const TENTH_HEAD = ["predicted", "seen", "std_error", "documents"];
-const tenthRow = (g) => [g.predicted, g.seen, g.error, g.n];
 
 /* Counts and other numbers above zero have logarithmic axes where they spread over orders of magnitude. */
 function numberScale(i, low, high) {
@@ -150,7 +121,8 @@ function scatterFigure(i, known) {
     `Orange: the mean truth in ten groups of about ${whole(groups[0].n)} documents, with 90 % intervals. On the ` +
       "dashed line predictions are neither overconfident nor too flat. Choose a point to open its document.",
     draw,
-    () => [["row", "predicted", "true"], ...pairs.map(([p, y, d]) => [d, p, y])],
+    ["row", "predicted", "true"],
+    () => pairs.map(([p, y, d]) => [d, p, y]),
   );
   openNearest(made, (width) => {
     const { x, y } = shape(width);
@@ -161,8 +133,7 @@ function scatterFigure(i, known) {
 
 /* Marks on axes of one scale, with the dashed line on which both agree. */
 function agreement(size, x, y, form, marks, below, beside) {
-  const dashed = { "stroke-dasharray": "4 4" };
-  const line = segment(x(x.low), y(y.low), x(x.high), y(y.high), paint("muted"), dashed);
+  const line = segment(x(x.low), y(y.low), x(x.high), y(y.high), paint("muted"), dashes("4 4"));
   const titles = [axisTitle(size / 2, size - 16, below), axisTitle(14, size / 2, beside, true)];
   const axes = [bottomAxis(x, size - 54, size - 66, form), leftAxis(y, 54, size - 66, form)];
   return { parts: [...axes, line, ...marks, ...titles], height: size };
@@ -209,35 +180,33 @@ function histogram(values, n = 24) {
   const [low, high] = range(values);
   const step = (high - low) / n || 1;
   const counts = new Array(n).fill(0);
-  for (const value of values) counts[Math.min(n - 1, Math.max(0, Math.floor((value - low) / step)))] += 1;
+  for (const value of values) counts[clamp(Math.floor((value - low) / step), 0, n - 1)] += 1;
   return counts.map((count, b) => ({ from: low + b * step, to: low + (b + 1) * step, count }));
 }
 
-function drawHistogram(width, found, color, marks = []) {
+/* Counts in the colours of their side of zero, with dashed lines at marks. */
+function drawHistogram(width, found, marks) {
   const height = 260;
   const x = scale(found[0].from, found[found.length - 1].to, 48, width - 12);
   const y = scale(0, Math.max(...found.map(({ count }) => count), 1), height - 40, 10);
   const boxes = found.map(({ from, to, count }) =>
-    box(x(from) + 0.5, y(count), Math.max(x(to) - x(from) - 1, 1), y(0) - y(count), color((from + to) / 2)),
+    box(x(from) + 0.5, y(count), Math.max(x(to) - x(from) - 1, 1), y(0) - y(count), upDown((from + to) / 2)),
   );
-  const lines = marks
-    .filter((at) => at >= x.low && at <= x.high)
-    .map((at) => segment(x(at), 10, x(at), y(0), paint("ink"), { "stroke-dasharray": "3 3" }));
-  return {
-    parts: [leftAxis(y, 48, width - 60, whole), bottomAxis(x, height - 40, 0), ...boxes, ...lines],
-    height: height - 12,
-  };
+  const inside = marks.filter((at) => at >= x.low && at <= x.high);
+  const lines = inside.map((at) => segment(x(at), 10, x(at), y(0), paint("ink"), dashes("3 3")));
+  const axes = [leftAxis(y, 48, width - 60, whole), bottomAxis(x, height - 40, 0)];
+  return { parts: [...axes, ...boxes, ...lines], height: height - 12 };
 }
 
 function residualFigure(i, known) {
-  const values = known.map((d) => errorOf(i, d));
-  const found = histogram(values);
+  const found = histogram(known.map((d) => errorOf(i, d)));
   return figure(
     "residuals",
     "Errors: predicted less true",
     "To the right of zero predictions are too high.",
-    (width) => drawHistogram(width, found, (at) => upDown(at), [0]),
-    () => [["row", "error"], ...known.map((d, n) => [d, values[n]])],
+    (width) => drawHistogram(width, found, [0]),
+    ["row", "error"],
+    () => known.map((d) => [d, errorOf(i, d)]),
   );
 }
 
@@ -251,59 +220,56 @@ function shareInterval(share, n) {
 
 /* Coverage by tenth of the predictions, beside the 90 % that are promised. */
 function coverageFigure(i, known) {
-  const inside = (d) => (isWrong(i, d) ? 0 : 1);
+  const inside = (d) => Number(!isWrong(i, d));
   const groups = tenths(known.map((d) => [answerOf(i, d).mean, inside(d)]));
   const all = shareInterval(mean(known.map(inside)), known.length);
-  const items = [
-    { name: `all (${whole(known.length)})`, ...all },
-    ...groups.map(({ predicted, seen, n }) => ({
-      name: `near ${number(predicted)} (${whole(n)})`,
-      near: number(predicted),
-      ...shareInterval(seen, n),
-    })),
-  ].map((item) => ({ ...item, color: paint(item.high < 0.9 ? "down" : "accent") }));
+  const tenth = ({ predicted, seen, n }) => ({
+    name: `near ${number(predicted)} (${whole(n)})`,
+    near: number(predicted),
+    ...shareInterval(seen, n),
+  });
+  const colored = (item) => ({ ...item, color: paint(item.high < 0.9 ? "down" : "accent") });
+  const items = [{ name: `all (${whole(known.length)})`, ...all }, ...groups.map(tenth)].map(colored);
   const short = items.filter(({ near, high }) => near && high < 0.9);
   const places = short.map(({ near, value }) => `${near} (${percent(value)})`).join(", ");
-  const said1 = short.length ? ` They fall short near predictions of ${places}.` : " No group falls clearly short.";
+  const where = short.length ? `They fall short near predictions of ${places}.` : "No group falls clearly short.";
   return figure(
     "coverage",
     "How often intervals hold the truth",
-    `By the prediction, with the number of documents. Dashed: the promised 90 %. Lines: 90 % intervals.${said1}`,
+    `By the prediction, with the number of documents. Dashed: the promised 90 %. Lines: 90 % intervals. ${where}`,
     (width) => intervals(width, items, { form: percent, mark: 0.9, high: 1 }),
-    () => [
-      ["group", "coverage", "low_90", "high_90"],
-      ...items.map((item) => [item.name, item.value, item.low, item.high]),
-    ],
+    ["group", "coverage", "low_90", "high_90"],
+    () => items.map((item) => [item.name, item.value, item.low, item.high]),
   );
 }
 
 /* Classes in an order in which those that are taken for each other stand side by side. */
 function likeOrder(table) {
-  const sizes = table.map((row) => row.reduce((sum, n) => sum + n, 0));
+  const sizes = table.map(sum);
   const like = (a, b) => (table[a][b] + table[b][a]) / Math.max(sizes[a] + sizes[b], 1);
-  const order = [sizes.indexOf(Math.max(...sizes))];
+  const order = [largest(sizes)];
   while (order.length < table.length) {
-    const last = order[order.length - 1];
-    const rest = table.map((_, c) => c).filter((c) => !order.includes(c));
+    const last = order.at(-1);
+    const rest = upTo(table.length).filter((c) => !order.includes(c));
     order.push(rest.reduce((best, c) => (like(last, c) > like(last, best) ? c : best)));
   }
   return order;
 }
 
 function confusionFigure(i, known) {
-  const { classes, parts: responses } = app.data.outcomes[i];
+  const { classes } = app.data.outcomes[i];
   const table = classes.map(() => new Float64Array(classes.length));
   for (const d of known) {
     const { y, decided } = answerOf(i, d);
     table[y][decided] += 1;
   }
-  const graded = responses.some(({ response }) => response === "ordinal");
-  const order = graded || classes.length < 4 ? classes.map((_, c) => c) : likeOrder(table);
-  const sizes = table.map((row) => row.reduce((sum, n) => sum + n, 0) || 1);
+  const graded = isGrade(app.data.outcomes[i]);
+  const order = graded || classes.length < 4 ? upTo(classes.length) : likeOrder(table);
+  const sizes = table.map((row) => sum(row) || 1);
   const draw = (width) => {
-    const left = Math.round(Math.min(150, width * 0.3));
+    const left = sideWidth(width, 0.3, 150);
     const top = 84;
-    const cell = Math.max(10, Math.min(64, (width - left - 8) / classes.length));
+    const cell = clamp((width - left - 8) / classes.length, 10, 64);
     const parts = [label(left, 12, "predicted →", small()), label(left - 6, top - 6, "true ↓", small("end"))];
     order.forEach((c, r) => {
       const x = left + (r + 0.5) * cell;
@@ -311,18 +277,18 @@ function confusionFigure(i, known) {
       parts.push(label(x, top - 8, fitText(classes[c], Math.min(84, (width - x) / 0.65), 11, true), turned));
       const n = ` (${whole(sizes[c])})`;
       const name = fitText(classes[c], left - 10 - textWidth(n, 11), 11, true) + n;
-      parts.push(label(left - 6, top + (r + 0.5) * cell + 4, name, { "text-anchor": "end", "font-size": 11 }));
+      parts.push(label(left - 6, top + (r + 0.5) * cell + 4, name, anchored("end")));
       order.forEach((p, q) => {
         const share = table[c][p] / sizes[c];
         const place = [left + q * cell + 1, top + r * cell + 1, cell - 2, cell - 2];
         const color = blend(paint("surface"), paint(c === p ? "up" : "down"), 0.75 * share);
-        const centred = { "text-anchor": "middle", "font-size": cell > 40 ? 12 : 10 };
+        const style = anchored("middle", cell > 40 ? 12 : 10);
         const text = share ? `${Math.round(100 * share)}` : "·";
         const spoken = `True ${classes[c]}, predicted ${classes[p]}: ${table[c][p]} documents`;
-        const tip = svg("title", {}, `${spoken}, ${percent(share)} of the class`);
+        const more = tip(`${spoken}, ${percent(share)} of the class`);
         const mark = box(...place, color, { stroke: paint("line"), class: "cell" });
-        const shown = cell > 19 ? label(left + (q + 0.5) * cell, top + (r + 0.5) * cell + 4, text, centred) : null;
-        parts.push(pressable(spoken, () => showClass(c, p), {}, mark, shown, tip));
+        const shown = cell > 19 && label(left + (q + 0.5) * cell, top + (r + 0.5) * cell + 4, text, style);
+        parts.push(pressable(spoken, () => showClass(c, p), {}, mark, shown, more));
       });
     });
     return { parts, height: top + classes.length * cell + 10 };
@@ -332,14 +298,10 @@ function confusionFigure(i, known) {
     "True and predicted classes",
     "Percent of the documents of each true class; in brackets how many there are. Choose a cell to see them.",
     draw,
-    () => [
-      ["true \\ predicted", ...order.map((c) => classes[c])],
-      ...order.map((c) => [classes[c], ...order.map((p) => table[c][p])]),
-    ],
-    { role: "group" },
+    ["true \\ predicted", ...order.map((c) => classes[c])],
+    () => order.map((c) => [classes[c], ...order.map((p) => table[c][p])]),
   );
-  if (classes.length > 2) made.append(...confusions(classes, table, sizes));
-  return made;
+  return fill(made, {}, classes.length > 2 ? confusions(classes, table, sizes) : []);
 }
 
 /* The pairs of classes that are most often taken for each other. */
@@ -350,7 +312,7 @@ function confusions(classes, table, sizes) {
     .sort((a, b) => b.n - a.n);
   const item = ({ c, p, n }) => {
     const names = [said(cut(classes[c], 40)), " taken for ", said(cut(classes[p], 40))];
-    const open = el("button", { type: "button", class: "link", onclick: () => showClass(c, p) }, names);
+    const open = press(names, () => showClass(c, p), { class: "link" });
     return el("li", {}, open, `: ${whole(n)} documents, ${percent(n / sizes[c])} of the class`);
   };
   if (!pairs.length) return [];
@@ -358,10 +320,8 @@ function confusions(classes, table, sizes) {
 }
 
 function showClass(truth, decided) {
-  Object.assign(filters, { ...NO_FILTERS, truth: String(truth), decided: String(decided) });
-  forgetView("documents");
   app.document = -1;
-  go("documents");
+  showFiltered({ truth: String(truth), decided: String(decided) });
 }
 
 /* How often predictions are right, by the probability they are given; of two classes, how often the second is true. */
@@ -373,7 +333,7 @@ function reliabilityFigure(i, known) {
     return two ? [probabilities[1], y] : [probabilities[decided], y === decided ? 1 : 0];
   });
   const groups = tenths(pairs);
-  const off = groups.reduce((sum, g) => sum + (g.n / known.length) * Math.abs(g.predicted - g.seen), 0);
+  const off = sum(groups.map(({ n, predicted, seen }) => (n / known.length) * Math.abs(predicted - seen)));
   const what = two ? `${cut(classes[1], 40)} is true` : "the predicted class is right";
   const draw = (width) => {
     const size = Math.min(width, 400);
@@ -388,7 +348,8 @@ function reliabilityFigure(i, known) {
     `How often ${what}, by its predicted probability: ten groups of about ${whole(groups[0].n)} documents, with 90 % ` +
       `intervals. On the dashed line they agree; on average they are ${percent(off)} apart.`,
     draw,
-    () => [TENTH_HEAD, ...groups.map(tenthRow)],
+    ["predicted", "seen", "std_error", "documents"],
+    () => groups.map((g) => [g.predicted, g.seen, g.error, g.n]),
   );
 }
 
@@ -399,20 +360,19 @@ function marginOf(i, d) {
 }
 
 function marginFigure(i, known) {
-  const two = app.data.outcomes[i].classes.length === 2;
-  const values = known.map((d) => (two ? marginOf(i, d) / 2 : marginOf(i, d)));
-  const cost = app.data.outcomes[i].parts[0].cost;
-  const support = app.data.arrays.support;
-  const carried = support
-    ? ` ${whole(known.filter((d) => support.data[d]).length)} documents carry the model (support documents).`
-    : "";
+  const { classes, parts } = app.data.outcomes[i];
+  const values = known.map((d) => (classes.length === 2 ? marginOf(i, d) / 2 : marginOf(i, d)));
+  const support = app.data.arrays.support?.data;
+  const n = support && known.filter((d) => support[d]).length;
+  const carried = support ? ` ${whole(n)} documents carry the model (support documents).` : "";
   return figure(
     "margins",
     "Margins",
     "How far the true class is ahead of the best other one. Left of zero the prediction is wrong; " +
       `left of the second line a document costs something.${carried}`,
-    (width) => drawHistogram(width, histogram(values), (at) => upDown(at), [0, cost]),
-    () => [["row", "margin", "support"], ...known.map((d, n) => [d, values[n], support ? support.data[d] : ""])],
+    (width) => drawHistogram(width, histogram(values), [0, parts[0].cost]),
+    ["row", "margin", "support"],
+    () => known.map((d, at) => [d, values[at], support ? support[d] : ""]),
   );
 }
 
@@ -424,16 +384,14 @@ function inclusionFigure(c) {
   const items = order.slice(0, 30).map((k) => {
     const { value } = effectOf(k, c);
     const color = paint(value === 0 ? "zero" : value < 0 ? "down" : "up");
-    return { name: `${k}  ${topicName(k)}`, value: at(inclusion, k), color };
+    return { name: numbered(k), value: at(inclusion, k), color };
   });
   return figure(
     "inclusion",
     "How sure it is that a topic matters",
     "The share of posterior draws in which the topic has an effect. Grey: the chosen model leaves it out.",
     (width) => bars(width, items, { form: percent, low: 0, high: 1 }),
-    () => [
-      ["topic", "inclusion", "probability_positive", "r_hat"],
-      ...order.map((k) => [k, at(inclusion, k), at(sign, k), at(rHat, k)]),
-    ],
+    ["topic", "inclusion", "probability_positive", "r_hat"],
+    () => order.map((k) => [k, ...[inclusion, sign, rHat].map((array) => at(array, k))]),
   );
 }

@@ -9,17 +9,15 @@ function drawGroups(root) {
   const options = groupings();
   if (!options.length) {
     const nothing = para("note", "There is nothing to group the documents by: give y or metadata to report().");
-    root.replaceChildren(...(app.data.prevalence ? prevalenceFigures() : [nothing]));
-    return;
+    return put(root, app.data.prevalence ? prevalenceFigures() : nothing);
   }
   if (!options.some(([value]) => value === groups.by)) groups.by = options[0][0];
   const chosen = pick("Group documents by", options, groups.by, (value) => {
     Object.assign(groups, { by: value, first: -1, second: Infinity });
     announce("groups");
   });
-  const place = div(null);
-  root.replaceChildren(div("tools", chosen), place, ...prevalenceFigures());
-  panel(place, ["groups", "topic", "labels", "theme"], drawGrouped);
+  const place = panel(div(null), ["groups", "topic", "labels", "theme"], drawGrouped);
+  return put(root, div("tools", chosen), place, prevalenceFigures());
 }
 
 /* What documents can be grouped by: [value, text]. Numbers of rows and names of documents are left out. */
@@ -27,27 +25,25 @@ function groupings() {
   const { outcomes, metadata, arrays } = app.data;
   const known = outcomes.map(({ name }, i) => [`y${i}`, `${cut(name, 50)} (true)`, arrays[`y_${i}`].data]);
   const columns = metadata.map(({ name }, i) => [`m${i}`, cut(name, 60), arrays[`metadata_${i}`].data, metadata[i]]);
-  return [...known, ...columns]
-    .filter(([, , values, column]) => values.some((value) => !Number.isNaN(value)) && !isIdentifier(values, column))
-    .map(([value, text]) => [value, text]);
+  return [...known, ...columns].filter(([, , ...column]) => isTelling(...column)).map(([by, text]) => [by, text]);
 }
 
-function isIdentifier(values, column) {
-  if (!column || column.kind === "time") return false;
-  const known = values.filter((value) => !Number.isNaN(value));
+function isTelling(values, column) {
+  const known = values.filter(isKnown);
+  if (!known.length || !column || column.kind === "time") return known.length > 0;
   const rest = column.categories.indexOf("(other)");
-  if (rest >= 0) return 2 * known.filter((value) => value === rest).length > known.length;
-  const apart = known.length > FEW_VALUES && known.every((value) => Number.isInteger(value));
-  return column.kind === "number" && apart && new Set(known).size === known.length;
+  if (rest >= 0) return 2 * known.filter((value) => value === rest).length <= known.length;
+  const apart = known.length > FEW_VALUES && known.every(Number.isInteger);
+  return column.kind !== "number" || !apart || new Set(known).size < known.length;
 }
 
 /* {names, codes, at, time}: the group of every document (NaN: none), and where groups lie that have an order. */
 function grouping(by) {
   const place = Number(by.slice(1));
-  const { categories, kind } = by[0] === "m" ? app.data.metadata[place] : {};
-  const values = app.data.arrays[by[0] === "m" ? `metadata_${place}` : `y_${place}`].data;
-  const names = categories?.length ? categories : by[0] === "y" ? app.data.outcomes[place].classes : [];
-  if (kind === "time") return byTime(values);
+  const isColumn = by[0] === "m";
+  const values = app.data.arrays[`${isColumn ? "metadata" : "y"}_${place}`].data;
+  const names = isColumn ? app.data.metadata[place].categories : app.data.outcomes[place].classes;
+  if (isColumn && app.data.metadata[place].kind === "time") return byTime(values);
   if (!names.length) return binned(values);
   const at = names.map(Number);
   return { names, codes: values, at: at.every(Number.isFinite) ? at : null };
@@ -65,52 +61,33 @@ function byTime(values) {
 
 /* Few values as they are; of more, ten groups of about the same number of documents. */
 function binned(values) {
-  const known = values.filter((value) => !Number.isNaN(value)).sort((a, b) => a - b);
+  const known = values.filter(isKnown).sort((a, b) => a - b);
   const distinct = [...new Set(known)];
   const few = distinct.length <= FEW_VALUES;
   const tenth = (i) => known[Math.floor((i * known.length) / 10)];
-  const starts = few ? distinct : [...new Set(Array.from({ length: 10 }, (_, i) => tenth(i)))];
-  const codes = Float64Array.from(values, (value) =>
-    Number.isNaN(value) ? NaN : starts.findLastIndex((start) => value >= start),
-  );
-  const names = starts.map((start, i) =>
-    few ? number(start) : `${number(start)} to ${number(starts[i + 1] ?? known[known.length - 1])}`,
-  );
-  const at = starts.map((start, g) =>
-    few ? start : mean(known.filter((value) => value >= start && !(value >= starts[g + 1]))),
-  );
+  const starts = few ? distinct : [...new Set(upTo(10).map(tenth))];
+  const codeOf = (value) => (isKnown(value) ? starts.findLastIndex((start) => value >= start) : NaN);
+  const codes = Float64Array.from(values, codeOf);
+  if (few) return { names: starts.map((start) => number(start)), codes, at: starts };
+  const names = starts.map((start, g) => `${number(start)} to ${number(starts[g + 1] ?? known.at(-1))}`);
+  const at = starts.map((_, g) => mean(known.filter((value) => codeOf(value) === g)));
   return { names, codes, at };
 }
 
 /* {counts (G), means (G × K), errors (G × K), overall (K), differs}: mean shares, and how sure they are. */
 function groupMeans({ names, codes }) {
-  const { data, shape } = app.data.arrays.shares;
-  const K = shape[1];
-  const [counts, overall] = [new Float64Array(names.length), new Float64Array(K)];
-  const means = names.map(() => new Float64Array(K));
-  for (let d = 0; d < shape[0]; d++) {
-    if (Number.isNaN(codes[d])) continue;
-    counts[codes[d]] += 1;
-    const sum = means[codes[d]];
-    for (let k = 0, i = d * K; k < K; k++, i++) {
-      sum[k] += data[i] / 65535;
-      overall[k] += data[i] / 65535;
-    }
-  }
-  const all = counts.reduce((sum, n) => sum + n, 0);
-  overall.forEach((sum, k) => (overall[k] = sum / all));
-  means.forEach((sum, g) => sum.forEach((value, k) => (sum[k] = counts[g] ? value / counts[g] : NaN)));
-  const sure = (signs) => errorsOfMeans(codes, { counts, means }, signs);
-  const errors = names.map((_, g) => sure(new Map([[g, 1]])));
-  const differs = (a, b) =>
-    sure(
-      a === b
-        ? new Map()
-        : new Map([
-            [a, -1],
-            [b, 1],
-          ]),
-    );
+  const counts = new Float64Array(names.length);
+  const sums = names.map(() => new Float64Array(nTopics()));
+  codes.forEach((g, d) => {
+    if (Number.isNaN(g)) return;
+    counts[g] += 1;
+    row(app.data.arrays.shares, d).forEach((share, k) => (sums[g][k] += share / 65535));
+  });
+  const overall = sums[0].map((_, k) => sum(sums.map((own) => own[k])) / sum(counts));
+  const means = sums.map((own, g) => own.map((value) => (counts[g] ? value / counts[g] : NaN)));
+  const sure = (...signs) => errorsOfMeans(codes, { counts, means }, new Map(signs));
+  const errors = names.map((_, g) => sure([g, 1]));
+  const differs = (a, b) => (a === b ? sure() : sure([a, -1], [b, 1]));
   return { counts, means, errors, overall, differs };
 }
 
@@ -124,18 +101,16 @@ function whoseErrors() {
 /* Rows of documents, those that belong together side by side, and whom each belongs to: to itself where nobody said. */
 function togetherness() {
   if (!app.together) {
-    const given = app.data.arrays.together;
-    const whose = given ? given.data : Uint32Array.from({ length: nDocuments() }, (_, d) => d);
-    const rows = Uint32Array.from(whose.keys());
-    app.together = { rows: given ? rows.sort((a, b) => whose[a] - whose[b]) : rows, whose };
+    const whose = app.data.arrays.together?.data ?? Uint32Array.from(upTo(nDocuments()));
+    app.together = { rows: Uint32Array.from(whose.keys()).sort((a, b) => whose[a] - whose[b]), whose };
   }
   return app.together;
 }
 
 /* The errors (K) of the sum of signs (by group) times means; documents that belong together count as one (CR1). */
 function errorsOfMeans(codes, { counts, means }, signs) {
-  const { data, shape } = app.data.arrays.shares;
-  const K = shape[1];
+  const { data } = app.data.arrays.shares;
+  const K = nTopics();
   const { rows, whose } = togetherness();
   const own = rows.filter((d) => signs.has(codes[d]));
   const [parties, last] = [new Map(), new Map()];
@@ -162,10 +137,8 @@ function errorsOfMeans(codes, { counts, means }, signs) {
 function drawGrouped(place) {
   const grouped = grouping(groups.by);
   const found = groupMeans(grouped);
-  place.replaceChildren(
-    groupHeatmap(grouped, found),
-    div("two even", topicByGroup(grouped, found), contrastFigure(grouped, found)),
-  );
+  const pictures = div("two even", topicByGroup(grouped, found), contrastFigure(grouped, found));
+  put(place, groupHeatmap(grouped, found), pictures);
 }
 
 /* Percentage points. */
@@ -174,48 +147,45 @@ const points = (share) => `${oneDecimal(100 * share)} pp`;
 /* By how much the mean share of each topic in each group is above or below that in all, and a line for each topic. */
 function groupHeatmap({ names, at }, { counts, means, errors, overall }) {
   const large = means.filter((_, g) => counts[g] >= FEW_DOCUMENTS);
-  const reach = (k) => Math.max(...(large.length ? large : means).map((mean) => Math.abs(mean[k] - overall[k]) || 0));
-  const reaches = overall.map((_, k) => reach(k));
+  const gaps = (k) => (large.length ? large : means).map((own) => Math.abs(own[k] - overall[k]) || 0);
+  const reaches = overall.map((_, k) => Math.max(...gaps(k)));
   const chosen = bestPlaces(reaches, MOST_ROWS);
   const order = axisOrder(app.column).filter((k) => chosen.includes(k));
-  const most = Math.max(...order.map(reach), 1e-9);
+  const most = Math.max(...order.map((k) => reaches[k]), 1e-9);
   const draw = (width) => {
-    const left = Math.round(Math.min(width * 0.3, 220));
+    const left = sideWidth(width, 0.3, 220);
     const aside = at && width > 560 ? 130 : 0;
-    const cell = Math.min(Math.max((width - left - (aside || 44) - 16) / names.length, 3), 90);
+    const cell = clamp((width - left - (aside || 44) - 16) / names.length, 3, 90);
     const [height, head] = [24, 92];
     const parts = names.map((name, g) => {
       const x = left + 8 + (g + 0.5) * cell;
-      const size = { "font-size": 11, fill: paint("muted"), transform: `rotate(-38 ${x} ${head - 8})` };
-      const said1 = fitText(`${name} (${whole(counts[g])})`, Math.min(110, (width - x) / 0.79), 11);
-      return cell < 9 && g % 3 ? null : label(x, head - 8, said1, size);
+      const style = anchored("start", 11, { fill: paint("muted"), transform: `rotate(-38 ${x} ${head - 8})` });
+      const text = fitText(`${name} (${whole(counts[g])})`, Math.min(110, (width - x) / 0.79), 11);
+      return cell < 9 && g % 3 ? null : label(x, head - 8, text, style);
     });
     order.forEach((k, i) => {
       const y = head + i * height;
-      const cells = means.flatMap((mean, g) => {
-        const gap = mean[k] - overall[k];
+      const cells = means.map((own, g) => {
+        const gap = own[k] - overall[k];
         const x = left + 8 + g * cell;
-        const strength = Number.isNaN(gap) ? 0 : 0.75 * Math.max(-1, Math.min(gap / most, 1));
-        const style = { "text-anchor": "middle", "font-size": 10 };
-        const shown = cell > 34 ? label(x + cell / 2 - 1, y + 16, oneDecimal(100 * gap), style) : null;
+        const strength = Number.isNaN(gap) ? 0 : 0.75 * clamp(gap / most, -1, 1);
+        const shown = cell > 34 && label(x + cell / 2 - 1, y + 16, oneDecimal(100 * gap), anchored("middle", 10));
         return [box(x, y + 1, Math.max(cell - 2, 2), height - 2, diverging(strength)), shown];
       });
-      const weight = { "text-anchor": "end", "font-weight": app.topic === k ? 700 : 400 };
-      const name = label(left, y + 16, fitText(`${k}  ${topicName(k)}`, left - 4), weight);
+      const weight = { "font-weight": app.topic === k ? 700 : 400 };
+      const name = label(left, y + 16, fitText(numbered(k), left - 4), anchored("end", 12, weight));
       const hit = box(0, y, width, height, "transparent", { class: "hit" });
       const frame = [left + 16 + names.length * cell, y, aside - 8, height];
       const line = aside ? smallLine(k, at, means, errors, ...frame) : null;
-      const spoken = `${topicTitle(k)}, ${topicName(k)}`;
-      parts.push(pressable(spoken, () => chooseTopic(k), { "data-topic": k }, hit, name, cells, line));
+      parts.push(pressable(topicSpoken(k), () => chooseTopic(k), { "data-topic": k }, hit, name, cells, line));
     });
     const bottom = head + order.length * height + 12;
     const key = colorBar(left + 8, bottom, Math.min(60, (width - left - 12) / 5), most);
     return { parts: [...parts, key], height: bottom + 34 };
   };
   const rows = () => [
-    ["topic", "label", "all", ...names],
-    ["", "documents", counts.reduce((a, b) => a + b, 0), ...counts],
-    ...Array.from(overall, (share, k) => [k, topicName(k), share, ...means.map((mean) => mean[k])]),
+    ["", "documents", sum(counts), ...counts],
+    ...Array.from(overall, (share, k) => [k, topicName(k), share, ...means.map((own) => own[k])]),
   ];
   const fewer = order.length < nTopics() ? ` The ${order.length} topics that differ most of ${nTopics()}.` : "";
   return figure(
@@ -226,36 +196,37 @@ function groupHeatmap({ names, at }, { counts, means, errors, overall }) {
       (at ? " Lines: the mean share, with a 90 % interval." : "") +
       " Choose a topic to see its shares below.",
     draw,
+    ["topic", "label", "all", ...names],
     rows,
-    { role: "group" },
   );
 }
 
 function colorBar(x, y, width, most) {
-  const style = { "text-anchor": "middle", "font-size": 10 };
   const part = (strength, i) => [
     box(x + i * width, y, width, 10, diverging(0.75 * strength)),
-    label(x + (i + 0.5) * width, y + 24, oneDecimal(100 * strength * most), style),
+    label(x + (i + 0.5) * width, y + 24, oneDecimal(100 * strength * most), anchored("middle", 10)),
   ];
   return group([-1, -0.5, 0, 0.5, 1].flatMap(part));
 }
 
 /* Means of a topic by group with a ribbon, from zero to the largest, in a box. */
 function smallLine(k, at, means, errors, left, top, width, height) {
-  const there = at.map((_, g) => g).filter((g) => !Number.isNaN(means[g][k]));
+  const there = meansOfTopic(k, at, means, errors);
   const x = scale(Math.min(...at), Math.max(...at), left, left + width);
-  const most = Math.max(...there.map((g) => means[g][k] + Z90 * (errors[g][k] || 0)), 1e-9);
-  const y = scale(0, most, top + height - 3, top + 3);
-  const points = there.map((g) => [at[g], means[g][k], errors[g][k]]);
-  return ribbon(x, y, points, topicColor(k), 1.5);
+  const most = Math.max(...there.map(([, value, error]) => value + Z90 * (error || 0)), 1e-9);
+  return ribbon(x, scale(0, most, top + height - 3, top + 3), there, topicColor(k), 1.5);
+}
+
+/* [place, mean, error] of the groups that hold documents. */
+function meansOfTopic(k, at, means, errors) {
+  return at.map((place, g) => [place, means[g][k], errors[g][k]]).filter(([, value]) => !Number.isNaN(value));
 }
 
 /* A line through [place, mean, error], with its 90 % intervals as a band. */
 function ribbon(x, y, found, color, thick = 2) {
-  const edge = (sign) => found.map(([at, mean, error]) => [x(at), y(Math.max(mean + sign * Z90 * (error || 0), 0))]);
-  const band = curve([...edge(1), ...edge(-1).reverse()], "none", { fill: color, "fill-opacity": 0.2 });
-  const points = found.map(([at, mean]) => [x(at), y(mean)]);
-  return group(band, curve(points, color, { "stroke-width": thick }));
+  const edge = (times) => found.map(([at, value, error]) => [x(at), y(Math.max(value + times * (error || 0), 0))]);
+  const band = curve([...edge(Z90), ...edge(-Z90).reverse()], "none", { fill: color, "fill-opacity": 0.2 });
+  return group(band, curve(edge(0), color, { "stroke-width": thick }));
 }
 
 /* The share of the chosen topic by group, with 90 % intervals: a line where groups have an order. */
@@ -265,33 +236,24 @@ function topicByGroup({ names, at, time }, { counts, means, errors }) {
     name: `${name} (${whole(counts[g])})`,
     ...interval(means[g][k], errors[g][k], 0),
   }));
-  const rows = () => [
-    ["group", "documents", "share", "low_90", "high_90"],
-    ...names.map((name, g) => [name, counts[g], found[g].value, found[g].low, found[g].high]),
-  ];
+  const head = ["group", "documents", "share", "low_90", "high_90"];
+  const rows = () => names.map((name, g) => [name, counts[g], found[g].value, found[g].low, found[g].high]);
   const title = `Share of ${cut(topicName(k), 50)}`;
   const note = `Mean share of the documents of each group, with a 90 % interval. ${whoseErrors()}`;
-  const dots = (width) =>
-    intervals(
-      width,
-      found.map((one) => ({ ...one, color: topicColor(k) })),
-      { form: percent, low: 0 },
-    );
-  if (!at) return figure("topic_by_group", title, note, dots, rows);
   const draw = (width) => {
+    const color = topicColor(k);
+    const dots = found.map((one) => ({ ...one, color }));
+    if (!at) return intervals(width, dots, { form: percent, low: 0 });
     const x = scale(Math.min(...at), Math.max(...at), 50, width - 30);
     const y = scale(0, Math.max(...found.map(({ value, high }) => high || value || 0), 1e-9), 190, 14);
-    const there = at.map((place, g) => [place, means[g][k], errors[g][k]]).filter(([, share]) => !Number.isNaN(share));
+    const there = meansOfTopic(k, at, means, errors);
     const every = Math.ceil(names.length / Math.max(Math.floor(width / 90), 1));
     const dates = names.map((name, g) => (g % every ? null : label(x(at[g]), 206, name, small("middle"))));
-    const marks = there.map(([place, share]) => circle(x(place), y(share), 4, { fill: topicColor(k) }));
-    const below = time ? dates : [bottomAxis(x, 190, 0)];
-    return {
-      parts: [leftAxis(y, 50, width - 70, percent), ...below, ribbon(x, y, there, topicColor(k)), ...marks],
-      height: 216,
-    };
+    const marks = there.map(([place, share]) => circle(x(place), y(share), 4, { fill: color }));
+    const axes = [leftAxis(y, 50, width - 70, percent), time ? dates : bottomAxis(x, 190, 0)];
+    return { parts: [axes, ribbon(x, y, there, color), marks], height: 216 };
   };
-  return figure("topic_by_group", title, note, draw, rows);
+  return figure("topic_by_group", title, note, draw, head, rows);
 }
 
 function interval(value, error, lowest = -Infinity) {
@@ -300,38 +262,31 @@ function interval(value, error, lowest = -Infinity) {
 
 /* Two groups against each other: dots with intervals, grey where zero is inside. */
 function contrastFigure({ names }, { counts, means, differs }) {
-  const large = names.map((_, g) => g).filter((g) => counts[g] >= FEW_DOCUMENTS);
-  const last = large[large.length - 1] ?? names.length - 1;
-  const [a, b] = [groups.first < 0 ? (large[0] ?? 0) : groups.first, Math.min(groups.second, names.length)].map((g) =>
-    g < names.length ? g : last,
-  );
-  const choice = (title, name, value) => {
-    const options = names.map((text, g) => [g, cut(text, 40)]);
-    return pick(title, options, value, (g) => {
+  const large = upTo(names.length).filter((g) => counts[g] >= FEW_DOCUMENTS);
+  const there = (g) => (g < names.length ? g : (large.at(-1) ?? names.length - 1));
+  const [a, b] = [groups.first < 0 ? (large[0] ?? 0) : groups.first, groups.second].map(there);
+  const options = names.map((text, g) => [g, cut(text, 40)]);
+  const choice = (title, name, value) =>
+    pick(title, options, value, (g) => {
       groups[name] = Number(g);
       announce("groups");
     });
-  };
   const errors = differs(a, b);
   const items = Array.from(means[a], (share, k) => {
     const found = interval(means[b][k] - share, errors[k]);
-    const color = found.low > 0 ? paint("up") : found.high < 0 ? paint("down") : paint("zero");
-    return { k, name: `${k}  ${topicName(k)}`, ...found, color };
+    const color = paint(found.low > 0 ? "up" : found.high < 0 ? "down" : "zero");
+    return { k, name: numbered(k), ...found, color };
   }).filter(({ value }) => !Number.isNaN(value));
-  const shown = [...items]
-    .sort((p, q) => Math.abs(q.value) - Math.abs(p.value))
-    .slice(0, 15)
-    .sort((p, q) => q.value - p.value);
+  const widest = items.toSorted((p, q) => Math.abs(q.value) - Math.abs(p.value)).slice(0, 15);
+  const shown = widest.sort((p, q) => q.value - p.value);
   const made = figure(
     "contrast",
     "Two groups compared",
     "Differences of mean shares, 90 % intervals. Blue: more in the second group; orange: the first; grey: unclear. " +
       whoseErrors(),
     (width) => intervals(width, shown, { form: points, ticks: (v) => oneDecimal(100 * v), high: 0, low: 0 }),
-    () => [
-      ["topic", "label", "difference", "low_90", "high_90"],
-      ...items.map(({ k, value, low, high }) => [k, topicName(k), value, low, high]),
-    ],
+    ["topic", "label", "difference", "low_90", "high_90"],
+    () => items.map(({ k, value, low, high }) => [k, topicName(k), value, low, high]),
   );
   const tools = [choice("First group", "first", a), choice("Second group", "second", b)];
   return div(null, div("tools", tools), made);

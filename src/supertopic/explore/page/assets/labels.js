@@ -7,18 +7,13 @@ function labelStore() {
 
 /* A number that tells models apart. */
 function fingerprint() {
-  let sum = 7;
   const { data } = app.data.arrays.top;
-  for (let i = 0; i < data.length; i += 1 + (data.length >> 9))
-    sum = (sum * 31 + Math.round(data[i] * 1e9)) % 2147483647;
-  return sum;
+  const step = 1 + (data.length >> 9);
+  return data.reduce((found, p, i) => (i % step ? found : (found * 31 + Math.round(p * 1e9)) % 2147483647), 7);
 }
 
 function readLabels() {
-  app.labels = {};
-  app.data.topics.forEach((topic, k) => {
-    if (topic.label) app.labels[k] = topic.label;
-  });
+  app.labels = Object.fromEntries(app.data.topics.flatMap(({ label }, k) => (label ? [[k, label]] : [])));
   try {
     Object.assign(app.labels, checkLabels(JSON.parse(localStorage.getItem(labelStore()) || "{}")));
   } catch {
@@ -45,13 +40,9 @@ function keepLabels() {
 /* {topic: name}, without what is no topic or no name. */
 function checkLabels(found) {
   const names = found && typeof found === "object" && "labels" in found ? found.labels : found;
-  const kept = {};
-  for (const [key, text] of Object.entries(names || {})) {
-    const k = Number(key);
-    if (Number.isInteger(k) && k >= 0 && k < app.data.topics.length && typeof text === "string")
-      kept[k] = cut(text, 200);
-  }
-  return kept;
+  const given = Object.entries(names || {}).map(([key, text]) => [Number(key), text]);
+  const kept = given.filter(([k, text]) => isPlace(k, nTopics()) && typeof text === "string");
+  return Object.fromEntries(kept.map(([k, text]) => [k, cut(text, 200)]));
 }
 
 function exportLabels() {
@@ -65,25 +56,17 @@ async function importLabels(file) {
   announce("labels");
 }
 
-/* "Acting", or the topic's first words. */
-function topicName(k, n = 3) {
-  return app.labels[k] || namingWords(k, n).map(wordName).join(", ");
-}
-
-function topicTitle(k) {
-  const noun = app.data.topic_noun;
-  return app.labels[k] ? `${noun} ${k}: ${app.labels[k]}` : `${noun} ${k}`;
-}
+/* "Acting", or the topic's first words; "3  Acting"; "Topic 3: Acting"; as it is spoken; its share. */
+const topicName = (k, n = 3) => app.labels[k] || namingWords(k, n).map(wordName).join(", ");
+const numbered = (k, n = 3) => `${k}  ${topicName(k, n)}`;
+const topicTitle = (k) => `${app.data.topic_noun} ${k}${app.labels[k] ? `: ${app.labels[k]}` : ""}`;
+const topicSpoken = (k) => `${topicTitle(k)}, ${topicName(k)}`;
+const shareSpoken = (k) => `${percent(meanShares()[k])} of the words`;
 
 /* A button that goes to a topic. */
-function topicLink(k, text) {
-  return el("button", { type: "button", class: "link", onclick: () => go("topics", k) }, said(text || topicName(k)));
-}
+const topicLink = (k, text) => press(said(text || topicName(k)), () => go("topics", k), { class: "link" });
 
 function swatch(k) {
-  return svg(
-    "svg",
-    { class: "swatch", viewBox: "0 0 10 10", "aria-hidden": "true" },
-    circle(5, 5, 5, { fill: topicColor(k) }),
-  );
+  const shape = { class: "swatch", viewBox: "0 0 10 10", "aria-hidden": "true" };
+  return svg("svg", shape, circle(5, 5, 5, { fill: topicColor(k) }));
 }

@@ -1,36 +1,32 @@
 /* The page: its head, its views, and the way between them. */
 
+/* [name, title, how it is drawn, what it is drawn anew for where it does not say so itself]. */
 const VIEWS = [
   ["topics", "Topics", drawTopics],
   ["documents", "Documents", drawDocuments],
   ["text", "Try a text", drawTyped],
   ["groups", "Groups", drawGroups],
-  ["fit", "Fit", drawFit],
+  ["fit", "Fit", drawFit, ["column", "theme", "labels"]],
   ["map", "Map", drawMap],
   ["compared", "Compared", drawCompared],
-  ["checks", "Checks", drawChecks],
+  ["checks", "Checks", drawChecks, ["labels", "theme", "column"]],
 ];
 const sections = new Map();
 
+const byId = (id) => document.getElementById(id);
+const viewsShown = () => VIEWS.filter(([id]) => id !== "compared" || app.data.compared);
+
 async function start() {
-  const holder = document.getElementById("data");
-  const main = document.getElementById("main");
+  const [holder, main] = [byId("data"), byId("main")];
   try {
     app.data = await readData(holder.textContent);
     holder.remove();
     app.model = makeModel(app.data);
     app.tokenizer = app.data.inference.tokens ? makeTokenizer(app.data.inference.tokens, app.data.words) : null;
   } catch (error) {
-    main.replaceChildren(
-      para("flag", `The page could not be read: ${error.message} A browser of 2023 or later is needed.`),
-    );
-    return;
+    const why = `The page could not be read: ${error.message} A browser of 2023 or later is needed.`;
+    return put(main, para("flag", why));
   }
-  if (!app.data.compared)
-    VIEWS.splice(
-      VIEWS.findIndex(([id]) => id === "compared"),
-      1,
-    );
   readLabels();
   app.topic = strongestTopic();
   if (app.data.outcomes.length && worstOf(0, 1).length) filters.sort = "error";
@@ -38,14 +34,11 @@ async function start() {
   starts = KEPT.map(([, place, key]) => place[key]);
   drawHead();
   drawTabs();
-  main.replaceChildren();
-  for (const [id, title] of VIEWS) {
-    const section = el("section", { id: `view-${id}`, class: "view", "aria-label": title, hidden: true });
-    sections.set(id, section);
-    main.append(section);
-  }
+  for (const [id, title] of viewsShown())
+    sections.set(id, el("section", { id: `view-${id}`, class: "view", "aria-label": title, hidden: true }));
+  put(main, [...sections.values()]);
   addEventListener("hashchange", route);
-  followTheme();
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => announce("theme"));
   followPrinting();
   route();
   globalThis.supertopic = outside();
@@ -54,39 +47,31 @@ async function start() {
 /* The topic that is shown first: the one with the largest effect. */
 function strongestTopic() {
   const order = axisOrder(0);
-  if (!app.data.effects) return order[0];
-  return order.reduce(
-    (best, k) => (Math.abs(effectOf(k, 0).value) > Math.abs(effectOf(best, 0).value) ? k : best),
-    order[0],
-  );
+  return app.data.effects ? order[largest(order.map((k) => Math.abs(effectOf(k, 0).value)))] : order[0];
 }
 
 /* A response as the head of the page names it. */
-function kindOf(response) {
-  return response.startsWith("hinge") ? "max-margin" : response.replaceAll("_", " ");
-}
+const kindOf = (response) => (response.startsWith("hinge") ? "max-margin" : response.replaceAll("_", " "));
 
 function drawHead() {
   const { data } = app;
-  const predicts = data.outcomes.map(
-    ({ name, parts }) => `${cut(name, 40)}${parts.length ? ` (${kindOf(parts[0].response)})` : ""}`,
-  );
-  const sizes = { topics: nTopics(), documents: nDocuments(), words: data.words.length };
-  const facts = [data.estimator, ...Object.entries(sizes).map(([name, n]) => `${whole(n)} ${name}`)];
+  const response = ({ name, parts }) => `${cut(name, 40)}${parts.length ? ` (${kindOf(parts[0].response)})` : ""}`;
+  const predicts = data.outcomes.slice(0, 4).map((outcome) => said(response(outcome)));
+  const sizes = Object.entries({ topics: nTopics(), documents: nDocuments(), words: data.words.length });
+  const facts = [data.estimator, ...sizes.map(([name, n]) => `${whole(n)} ${name}`)];
   const more = { class: "quiet", id: "theme", "aria-label": "Change between light and dark" };
   const head = div("head", el("h1", { dir: "auto" }, data.title), searchBox(), press("◐", changeTheme, more));
-  const what = predicts.length ? [" · predicts ", ...listed(predicts.slice(0, 4).map((text) => said(text)))] : [];
-  const line = para("facts-line", facts.join(" · "), ...what);
-  document.getElementById("top").replaceChildren(head, line, foundStrip(data.found));
+  const what = predicts.length > 0 && [" · predicts ", listed(predicts)];
+  put(byId("top"), head, para("facts-line", facts.join(" · "), what), foundStrip(data.found));
   const made = `Made with supertopic ${data.version}. This file is complete: it loads nothing from the network.`;
-  document.getElementById("foot").replaceChildren(para("note", made));
+  put(byId("foot"), para("note", made));
 }
 
 /* What the model found, in sentences that can be copied; amber where topics hardly predict anything. */
 function foundStrip({ sentences, hardly }) {
-  const text = el("p", { id: "strip-text" });
-  for (const pieces of sentences) text.append(...pieces.map(([part, bold]) => (bold ? el("b", {}, part) : part)), " ");
-  const copy = el("button", { type: "button", class: "quiet", onclick: () => copyText(text, copy) }, "Copy");
+  const piece = ([part, bold]) => (bold ? el("b", {}, part) : part);
+  const text = el("p", { id: "strip-text" }, ...sentences.map((pieces) => [pieces.map(piece), " "]));
+  const copy = press("Copy", () => copyText(text, copy), { class: "quiet" });
   return el("div", { id: "strip", class: hardly ? "hardly" : null }, text, copy);
 }
 
@@ -97,11 +82,11 @@ function copyText(node, button) {
 }
 
 function drawTabs() {
-  const links = VIEWS.map(([id, title]) => el("a", { href: `#${id}`, "data-view": id }, title));
-  document.getElementById("tabs").replaceChildren(...links);
+  const links = viewsShown().map(([id, title]) => el("a", { href: `#${id}`, "data-view": id }, title));
+  put(byId("tabs"), links);
   document.querySelector(".skip").addEventListener("click", (event) => {
     event.preventDefault();
-    document.getElementById("main").focus();
+    byId("main").focus();
   });
 }
 
@@ -109,33 +94,34 @@ function drawTabs() {
 function route(event) {
   const { view: asked, argument: n, changed } = readAddress();
   const view = sections.has(asked) ? asked : "topics";
-  const given = n >= 0;
+  const [ofDocument, ofTopic] = ["documents", "topics"].map((id) => view === id && n >= 0);
   const moved = app.view !== view;
   app.view = view;
   for (const [id, section] of sections) section.hidden = id !== view;
-  for (const link of document.querySelectorAll("#tabs a")) {
-    if (link.dataset.view !== view) link.removeAttribute("aria-current");
-    else {
-      link.setAttribute("aria-current", "page");
-      const tabs = link.parentNode;
-      tabs.scrollLeft = link.offsetLeft - (tabs.clientWidth - link.clientWidth) / 2;
-    }
-  }
+  markTab(view);
   if (changed) {
     for (const id of sections.keys()) forgetView(id);
     drawTheme();
   }
-  if (view === "documents" && given && n < nDocuments()) app.document = n;
-  if (view === "topics" && given && n < nTopics()) app.topic = n;
+  if (ofDocument && n < nDocuments()) app.document = n;
+  if (ofTopic && n < nTopics()) app.topic = n;
   show(view);
-  if (view === "documents" && given) {
+  if (ofDocument) {
     announce("document");
     revealDocument();
   }
-  if (view === "topics" && given) announce("topic");
-  if (moved && !(view === "documents" && given)) scrollTo(0, 0);
-  if (view === "topics" && given && event) revealCard();
+  if (ofTopic) announce("topic");
+  if (moved && !ofDocument) scrollTo(0, 0);
+  if (ofTopic && event) revealCard();
   writeAddress();
+}
+
+function markTab(view) {
+  const tabs = byId("tabs");
+  for (const link of tabs.children) link.removeAttribute("aria-current");
+  const link = tabs.querySelector(`[data-view=${view}]`);
+  link.setAttribute("aria-current", "page");
+  tabs.scrollLeft = link.offsetLeft - (tabs.clientWidth - link.clientWidth) / 2;
 }
 
 /* A view that is drawn anew when it is next shown. */
@@ -145,28 +131,28 @@ function forgetView(id) {
   section.replaceChildren();
 }
 
+const isNarrow = () => matchMedia("(max-width: 800px)").matches;
+
 /* On a phone the card of a topic stands below the axis. */
 function revealCard() {
-  if (isNarrow()) document.getElementById("card")?.scrollIntoView({ block: "start" });
-}
-
-function isNarrow() {
-  return matchMedia("(max-width: 800px)").matches;
+  if (isNarrow()) byId("card")?.scrollIntoView({ block: "start" });
 }
 
 /* Draws a view when it is first shown, and what has changed since when it is shown again. */
 function show(view) {
   const section = sections.get(view);
-  if (!section.childNodes.length) VIEWS.find(([id]) => id === view)[2](section);
-  else redrawStale();
+  const [, , draw, kinds] = VIEWS.find(([id]) => id === view);
+  if (section.childNodes.length) redrawStale();
+  else if (kinds) section.append(panel(div(null), kinds, draw));
+  else draw(section);
 }
 
 function revealDocument() {
-  const title = document.getElementById("document-title");
+  const title = byId("document-title");
   if (!title) return;
   title.focus({ preventScroll: true });
-  if (title.getBoundingClientRect().top < 0 || title.getBoundingClientRect().top > innerHeight - 200)
-    title.scrollIntoView({ block: "start" });
+  const { top } = title.getBoundingClientRect();
+  if (top < 0 || top > innerHeight - 200) title.scrollIntoView({ block: "start" });
 }
 
 function changeTheme() {
@@ -176,18 +162,15 @@ function changeTheme() {
   for (const own of listeners) if (own.kinds.includes("theme") && !isShown(own.place)) own.stale = true;
 }
 
-function drawTheme() {
-  if (app.theme) document.documentElement.dataset.theme = app.theme;
+function drawTheme(theme = app.theme) {
+  if (theme) document.documentElement.dataset.theme = theme;
   else delete document.documentElement.dataset.theme;
-}
-
-function followTheme() {
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => announce("theme"));
 }
 
 /* What tests and curious readers may use from the console. */
 function outside() {
   const read = (text) => readTyped(text, typedCovariates());
+  const quantiles = { gammaQuantile, poissonQuantile, negativeBinomialQuantile, inverseGaussianQuantile };
   return {
     data: app.data,
     predictText: (text, probability = 0.9) =>
@@ -201,17 +184,7 @@ function outside() {
     scoreOfDocument: (d) => Array.from(readDocument(d).found.score || []),
     answerOf,
     topicColor,
-    special: {
-      normalCdf,
-      normalQuantile,
-      gammaP,
-      logGamma,
-      digamma,
-      gammaQuantile,
-      poissonQuantile,
-      negativeBinomialQuantile,
-      inverseGaussianQuantile,
-    },
+    special: { normalCdf, normalQuantile, gammaP, logGamma, digamma, ...quantiles },
     relevance,
     frex,
     topWords,

@@ -3,79 +3,58 @@
 const map = { color: "topic" };
 
 function drawMap(root) {
-  const place = div(null);
   const chosen = pick("Colour documents by", mapColors(), map.color, (value) => {
     map.color = value;
     announce("map");
   });
-  root.replaceChildren(div("tools", chosen), place);
-  panel(place, ["map", "topic", "labels", "theme"], (at) =>
-    at.replaceChildren(div("two even", mapFigure(), similarityFigure())),
-  );
+  const draw = (place) => put(place, div("two even", mapFigure(), similarityFigure()));
+  put(root, div("tools", chosen), panel(div(null), ["map", "topic", "labels", "theme"], draw));
 }
 
 function mapColors() {
-  const outcomes = app.data.outcomes.flatMap(({ name }, i) => [
-    [`y${i}`, `${cut(name, 40)}: true`],
-    [`p${i}`, `${cut(name, 40)}: predicted`],
-    [`e${i}`, `${cut(name, 40)}: error`],
-  ]);
+  const sides = Object.entries({ y: "true", p: "predicted", e: "error" });
+  const outcomes = app.data.outcomes.flatMap(({ name }, i) =>
+    sides.map(([kind, side]) => [`${kind}${i}`, `${cut(name, 40)}: ${side}`]),
+  );
   return [["topic", "largest topic"], ...outcomes, ...app.data.metadata.map(({ name }, i) => [`m${i}`, cut(name, 60)])];
 }
 
 /* {color(d), note}: how documents are coloured. */
 function documentColors() {
-  const kind = map.color[0];
-  const i = Number(map.color.slice(1));
+  const { outcomes, metadata, arrays } = app.data;
+  const [kind, i] = [map.color[0], Number(map.color.slice(1))];
   const palette = topicColors();
   const colorAt = (code) => palette[code % palette.length];
   if (map.color === "topic") {
-    return {
-      color: (d) => colorAt(largest(row(app.data.arrays.shares, d))),
-      note: "Each document has the colour of its largest topic.",
-    };
+    const color = (d) => colorAt(largest(row(arrays.shares, d)));
+    return { color, note: "Each document has the colour of its largest topic." };
   }
-  const classes =
-    (kind === "y" || kind === "p") && app.data.outcomes[i].kind !== "number"
-      ? app.data.outcomes[i].classes
-      : kind === "m" && app.data.metadata[i].kind === "category"
-        ? app.data.metadata[i].categories
-        : null;
-  const value = {
-    y: (d) => app.data.arrays[`y_${i}`].data[d],
-    p: (d) => (classes ? app.data.arrays[`decided_${i}`].data[d] : app.data.arrays[`predicted_${i}`].data[d]),
-    e: (d) => errorOf(i, d),
-    m: (d) => app.data.arrays[`metadata_${i}`].data[d],
-  }[kind];
+  const ofKind = kind === "m" ? metadata[i].categories : kind === "e" ? [] : outcomes[i].classes;
+  const legend = ofKind?.length ? ofKind : null;
+  const name = { y: "y", p: legend ? "decided" : "predicted", m: "metadata" }[kind];
+  const value = (d) => (kind === "e" ? errorOf(i, d) : arrays[`${name}_${i}`].data[d]);
   const none = paint("zero");
-  if (classes) {
-    return { color: (d) => (Number.isNaN(value(d)) ? none : colorAt(value(d))), note: "", legend: classes };
-  }
-  const all = Array.from({ length: nDocuments() }, (_, d) => value(d))
-    .filter((v) => !Number.isNaN(v))
-    .sort((a, b) => a - b);
+  const known = (color) => (d) => (isKnown(value(d)) ? color(value(d)) : none);
+  if (legend) return { color: known(colorAt), note: "", legend };
+  const all = upTo(nDocuments()).map(value).filter(isKnown);
+  all.sort((a, b) => a - b);
   const [low, high] = [all[Math.floor(0.02 * all.length)], all[Math.max(0, Math.ceil(0.98 * all.length) - 1)]];
   if (kind === "e") {
     const most = Math.max(Math.abs(low), Math.abs(high), 1e-12);
     const shade = shades((part) => diverging(2 * part - 1));
-    const part = (v) => 0.5 + 0.075 * Math.sign(v) + (0.425 * v) / most;
-    return {
-      color: (d) => (Number.isNaN(value(d)) ? none : shade(part(value(d)))),
-      note: "Blue: predicted too high (or wrong). Orange: too low.",
-    };
+    const color = known((v) => shade(0.5 + 0.075 * Math.sign(v) + (0.425 * v) / most));
+    return { color, note: "Blue: predicted too high (or wrong). Orange: too low." };
   }
   const [from, to] = [paint("down"), paint("up")];
   const shade = shades((part) => blend(from, to, part));
-  return {
-    color: (d) => (Number.isNaN(value(d)) ? none : shade((value(d) - low) / (high - low || 1))),
-    note: `From orange (${number(low)}) to blue (${number(high)}).`,
-  };
+  const color = known((v) => shade((v - low) / (high - low || 1)));
+  return { color, note: `From orange (${number(low)}) to blue (${number(high)}).` };
 }
 
 /* A function from parts (0 to 1) to colours, of which 201 are made. */
 function shades(color) {
-  const found = Array.from({ length: 201 }, (_, i) => color(i / 200));
-  return (part) => found[Math.round(200 * Math.max(0, Math.min(1, part)))];
+  const found = upTo(201).map((i) => color(i / 200));
+  return (part) => found[Math.round(200 * clamp(part, 0, 1))];
 }
 
 /* Where topics lie on a drawing of some width, how large they are, and where documents lie among them.
@@ -86,7 +65,7 @@ function mapLayout(width) {
   if (!app.layouts.has(width)) {
     const { data: places } = app.data.arrays.places;
     const size = Math.min(width, 620);
-    const topics = Array.from({ length: nTopics() }, (_, k) => k);
+    const topics = upTo(nTopics());
     const ends = [0, 1].map((axis) => range(topics.map((k) => places[2 * k + axis])));
     const x = scale(...ends[0], 50, width - 50);
     const y = scale(...ends[1], size - 40, 30);
@@ -109,8 +88,7 @@ function pushApart(circles, width, height) {
     let moved = false;
     for (let i = 0; i < circles.length; i++) {
       for (let j = i + 1; j < circles.length; j++) {
-        const a = circles[i];
-        const b = circles[j];
+        const [a, b] = [circles[i], circles[j]];
         const dx = b.cx - a.cx || 0.01 * (b.k - a.k);
         const dy = b.cy - a.cy;
         const reach = a.r + b.r + 3;
@@ -127,8 +105,8 @@ function pushApart(circles, width, height) {
       }
     }
     for (const one of circles) {
-      one.cx = Math.max(one.r + 2, Math.min(width - one.r - 2, one.cx));
-      one.cy = Math.max(one.r + 2, Math.min(height - one.r - 2, one.cy));
+      one.cx = clamp(one.cx, one.r + 2, width - one.r - 2);
+      one.cy = clamp(one.cy, one.r + 2, height - one.r - 2);
     }
     if (!moved) return;
   }
@@ -152,16 +130,12 @@ function documentPoints(circles) {
   return found;
 }
 
-/* Names {k, x, y, text}, the largest topics first: below, above or beside a circle, where nothing else stands. */
+/* Names {x, y, text}, the largest topics first: below, above or beside a circle, where nothing else stands. */
 function placeNames(circles, width, height) {
   const taken = circles.map(({ cx, cy, r }) => [cx - r, cy - r, cx + r, cy + r]);
-  const free = ([x0, y0, x1, y1]) =>
-    x0 >= 0 &&
-    x1 <= width &&
-    y0 >= 0 &&
-    y1 <= height &&
-    !taken.some(([a, b, c, d]) => x0 < c && a < x1 && y0 < d && b < y1);
-  return bestPlaces(Float64Array.from(meanShares()), nTopics()).flatMap((k) => {
+  const inside = ([x0, y0, x1, y1]) => x0 >= 0 && x1 <= width && y0 >= 0 && y1 <= height;
+  const covered = ([x0, y0, x1, y1]) => taken.some(([a, b, c, d]) => x0 < c && a < x1 && y0 < d && b < y1);
+  return bestPlaces(meanShares(), nTopics()).flatMap((k) => {
     const { cx, cy, r } = circles[k];
     const text = fitText(r < 9 ? `${k} ${topicName(k, 2)}` : topicName(k, 2), 130, 11);
     const half = textWidth(text, 11) / 2 + 1;
@@ -171,46 +145,38 @@ function placeNames(circles, width, height) {
       [cx + r + half + 3, cy + 4],
       [cx - r - half - 3, cy + 4],
     ];
-    for (const [x, y] of ways) {
-      const place = [x - half, y - 10, x + half, y + 3];
-      if (!free(place)) continue;
-      taken.push(place);
-      return [{ k, x, y, text }];
-    }
-    return [];
+    const placeAt = ([x, y]) => [x - half, y - 10, x + half, y + 3];
+    const way = ways.find((one) => inside(placeAt(one)) && !covered(placeAt(one)));
+    if (!way) return [];
+    taken.push(placeAt(way));
+    return [{ x: way[0], y: way[1], text }];
   });
 }
 
 function mapFigure() {
   const colors = documentColors();
-  const documents = Array.from({ length: nDocuments() }, (_, d) => d);
+  const placesOf = (width) => {
+    const { points } = mapLayout(width);
+    return upTo(nDocuments()).map((d) => [points[2 * d], points[2 * d + 1], d]);
+  };
   const draw = (width) => {
-    const { circles, size, points } = mapLayout(width);
-    const dots = documents.map((d) => [points[2 * d], points[2 * d + 1], colors.color(d)]);
+    const { circles, size } = mapLayout(width);
+    const dots = placesOf(width).map(([x, y, d]) => [x, y, colors.color(d)]);
     const marks = circles.map(({ k, cx, cy, r }) => {
       const ring = { fill: paint("surface"), "fill-opacity": 0.75, stroke: topicColor(k) };
-      const spoken = `${topicTitle(k)}, ${topicName(k)}`;
+      const disc = circle(cx, cy, r, { ...ring, "stroke-width": app.topic === k ? 4 : 2 });
+      const text = r >= 9 && label(cx, cy + 4, String(k), anchored("middle", 11, { "font-weight": 600 }));
       const open = (event) => {
         event.stopPropagation();
         go("topics", k);
       };
-      return pressable(
-        spoken,
-        open,
-        { "data-topic": k },
-        circle(cx, cy, r, { ...ring, "stroke-width": app.topic === k ? 4 : 2 }),
-        r < 9 ? null : label(cx, cy + 4, String(k), { "text-anchor": "middle", "font-size": 11, "font-weight": 600 }),
-        svg("title", {}, `${k} ${topicName(k, 6)}`),
-      );
+      return pressable(topicSpoken(k), open, { "data-topic": k }, disc, text, tip(`${k} ${topicName(k, 6)}`));
     });
     const halo = { stroke: paint("surface"), "stroke-width": 3, "paint-order": "stroke", "pointer-events": "none" };
-    const style = { "text-anchor": "middle", "font-size": 11, ...halo };
+    const style = anchored("middle", 11, halo);
     const names = placeNames(circles, width, size).map(({ x, y, text }) => label(x, y, text, style));
-    const small = nDocuments() > 5000;
-    return {
-      parts: [pointImage(dots, width, size, small ? 1.3 : 2.4, small ? 0.35 : 0.55), ...marks, ...names],
-      height: size,
-    };
+    const [radius, opacity] = nDocuments() > 5000 ? [1.3, 0.35] : [2.4, 0.55];
+    return { parts: [pointImage(dots, width, size, radius, opacity), ...marks, ...names], height: size };
   };
   const made = figure(
     "map",
@@ -218,26 +184,19 @@ function mapFigure() {
     "Topics with similar words lie near each other, as far as a plane allows. Documents lie among their topics. " +
       `${colors.note || ""} Point at a topic without a name to read it.`,
     draw,
-    () => {
-      const { points } = mapLayout(600);
-      return [["row", "x", "y"], ...documents.map((d) => [d, points[2 * d], points[2 * d + 1]])];
-    },
-    { role: "group" },
+    ["row", "x", "y"],
+    () => placesOf(600).map(([x, y, d]) => [d, x, y]),
   );
-  openNearest(made, (width) => {
-    const { points } = mapLayout(width);
-    return documents.map((d) => [points[2 * d], points[2 * d + 1], d]);
-  });
-  const entry = (name, code) => el("span", {}, swatch(code), said(cut(name, 30)));
-  if (colors.legend) made.append(div("legend", colors.legend.slice(0, 24).map(entry)));
-  return made;
+  openNearest(made, placesOf);
+  const one = (name, code) => span(swatch(code), said(cut(name, 30)));
+  return fill(made, {}, [colors.legend && div("legend", colors.legend.slice(0, 24).map(one))]);
 }
 
 function similarityFigure() {
   const { order } = app.data;
-  const distance = app.data.arrays.divergence;
+  const likeness = (a, b) => 1 - row(app.data.arrays.divergence, a)[b] / 255;
   const draw = (width) => {
-    const left = Math.round(Math.min(190, width * 0.36));
+    const left = sideWidth(width, 0.36, 190);
     const cell = (width - left - 4) / order.length;
     const high = Math.max(cell, order.length > 40 ? 0 : 14);
     const canvas = el("canvas", { width: order.length, height: order.length });
@@ -245,16 +204,15 @@ function similarityFigure() {
     const shade = shades((like) => sequential(like ** 1.5));
     order.forEach((a, i) =>
       order.forEach((b, j) => {
-        pen.fillStyle = shade(1 - row(distance, a)[b] / 255);
+        pen.fillStyle = shade(likeness(a, b));
         pen.fillRect(j, i, 1, 1);
       }),
     );
     const size = high * order.length;
     const every = Math.max(1, Math.ceil(11 / high));
     const names = order.map((k, i) => {
-      const name = fitText(`${k}  ${topicName(k)}`, left - 10, 11);
-      const style = { "text-anchor": "end", "font-size": 11 };
-      return i % every ? null : label(left - 6, Math.max((i + 0.5) * high + 4, 10), name, style);
+      const name = fitText(numbered(k), left - 10, 11);
+      return i % every ? null : label(left - 6, Math.max((i + 0.5) * high + 4, 10), name, anchored("end"));
     });
     const shape = { x: left, y: 0, width: cell * order.length, height: size, preserveAspectRatio: "none" };
     const picture = svg("image", { href: canvas.toDataURL(), ...shape, style: "image-rendering: pixelated" });
@@ -266,16 +224,14 @@ function similarityFigure() {
     "How similar topics are",
     "Similar topics stand side by side. A map can mislead; this picture loses nothing.",
     draw,
-    () => [["topic", ...order], ...order.map((a) => [a, ...order.map((b) => number(1 - row(distance, a)[b] / 255))])],
+    ["topic", ...order],
+    () => order.map((a) => [a, ...order.map((b) => number(likeness(a, b)))]),
   );
 }
 
 function likenessBar(x, y, width) {
-  const muted = { "font-size": 10, fill: paint("muted") };
+  const muted = { fill: paint("muted") };
   const steps = [0, 0.2, 0.4, 0.6, 0.8, 1].map((like, i) => box(x + i * width, y, width, 10, sequential(like ** 1.5)));
-  const ends = [
-    label(x, y + 24, "other words", muted),
-    label(x + 6 * width, y + 24, "the same words", { ...muted, "text-anchor": "end" }),
-  ];
-  return group(...steps, ...ends);
+  const first = label(x, y + 24, "other words", anchored("start", 10, muted));
+  return group(steps, first, label(x + 6 * width, y + 24, "the same words", anchored("end", 10, muted)));
 }

@@ -10,18 +10,17 @@ function followPrinting() {
   const prepare = () => {
     if (before) return;
     before = { theme: root.dataset.theme, place: scrollY };
-    root.dataset.theme = "light";
+    drawTheme("light");
     root.classList.add("paper");
     announce("theme");
-    if (app.view === "topics") document.getElementById("main").append(paperReport());
+    if (app.view === "topics") byId("main").append(paperReport());
     for (const made of document.querySelectorAll("figure.figure")) made.redraw();
   };
   const restore = () => {
     if (!before) return;
-    document.getElementById("paper")?.remove();
+    byId("paper")?.remove();
     root.classList.remove("paper");
-    if (before.theme) root.dataset.theme = before.theme;
-    else delete root.dataset.theme;
+    drawTheme(before.theme ?? "");
     announce("theme");
     scrollTo({ top: before.place, behavior: "instant" });
     before = null;
@@ -32,19 +31,13 @@ function followPrinting() {
 
 function paperReport() {
   const part = (name, draw) => {
-    const place = el("div", { class: name });
+    const place = div(name);
     draw(place);
     return place;
   };
+  const [lead, axis] = [part("lead", drawLead), part("axis-place", drawAxisFigure)];
   const cards = mostTelling(N_CARDS).map((k) => part("card", (place) => drawCard(place, k)));
-  return el(
-    "div",
-    { id: "paper" },
-    part("lead", drawLead),
-    part("axis-place", drawAxisFigure),
-    div("cards", cards),
-    part("fit", drawFitted),
-  );
+  return el("div", { id: "paper" }, lead, axis, div("cards", cards), part("fit", drawFit));
 }
 
 /* Topics with the largest effects, clear ones first, or the largest shares; in the order of the axis. */

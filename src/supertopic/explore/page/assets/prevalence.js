@@ -5,23 +5,18 @@ function prevalenceFigures() {
   if (!found) return [];
   const figures = found.terms.map(({ name, rows }, place) => {
     const order = rows.toSorted((a, b) => b.estimate - a.estimate);
-    const items = order.map(({ topic, label, estimate, lower, upper, again }) => ({
-      name: `${typeof topic === "number" ? topicName(topic) : label}${again === null ? "" : ` (${percent(again)})`}`,
-      value: estimate,
-      low: lower,
-      high: upper,
-      color: paint(lower > 0 || upper < 0 ? "accent" : "muted"),
-    }));
-    const title = `What goes with ${name}`;
+    const items = order.map(({ topic, label, estimate: value, lower: low, upper: high, again }) => {
+      const text = `${typeof topic === "number" ? topicName(topic) : label}${again === null ? "" : ` (${percent(again)})`}`;
+      return { name: text, value, low, high, color: paint(low > 0 || high < 0 ? "accent" : "muted") };
+    });
+    const head = ["topic", "label", "estimate", "lower", "upper"];
     return figure(
       `effects-${place}`,
-      title,
+      `What goes with ${name}`,
       place ? null : found.notes.join(" "),
       (width) => intervals(width, items, { form: oneDecimal, low: 0, high: 0 }),
-      () => [
-        ["topic", "label", "estimate", "lower", "upper"],
-        ...order.map((row) => [row.topic, row.label, row.estimate, row.lower, row.upper]),
-      ],
+      head,
+      () => order.map((one) => head.map((key) => one[key])),
     );
   });
   return [el("h2", {}, "What goes with topics"), ...figures];

@@ -7,16 +7,11 @@ const ASKED = {
 };
 
 async function startQuiz() {
-  const facts = await readData(document.getElementById("data").textContent);
-  quiz.questions = facts.questions;
-  quiz.chosen = facts.questions.map(() => null);
+  const { title, questions } = await readData(document.getElementById("data").textContent);
+  Object.assign(quiz, { questions, chosen: questions.map(() => null) });
   document.getElementById("tabs").remove();
-  document
-    .getElementById("top")
-    .append(
-      el("h1", {}, said(facts.title)),
-      para("note", "Keys: a number chooses, Enter goes on, ← goes back. Nothing leaves this page."),
-    );
+  const how = "Keys: a number chooses, Enter goes on, ← goes back. Nothing leaves this page.";
+  document.getElementById("top").append(el("h1", {}, said(title)), para("note", how));
   document.addEventListener("keydown", onKey);
   showQuestion();
   globalThis.supertopic = { quiz };
@@ -24,61 +19,43 @@ async function startQuiz() {
 
 function showQuestion() {
   const main = document.getElementById("main");
-  main.replaceChildren(quiz.at < quiz.questions.length ? questionCard() : endCard());
-  const focused = main.querySelector("input:checked") || main.querySelector("input, button");
-  if (focused) focused.focus();
+  const asked = quiz.questions[quiz.at];
+  put(main, el("section", { class: "card quiz" }, asked ? questionParts(asked) : endParts()));
+  (main.querySelector("input:checked") || main.querySelector("input, button"))?.focus();
 }
 
-function questionCard() {
-  const asked = quiz.questions[quiz.at];
-  const options = asked.options.map((option, place) =>
-    el(
-      "label",
-      { class: "choice" },
-      el("input", {
-        type: "radio",
-        name: "choice",
-        value: String(place),
-        checked: quiz.chosen[quiz.at] === place,
-        onchange: () => choose(place),
-      }),
-      el("kbd", {}, String(place + 1)),
-      said(option),
-    ),
-  );
-  return el(
-    "section",
-    { class: "card quiz" },
-    el("p", { class: "note", "aria-live": "polite" }, `Question ${quiz.at + 1} of ${quiz.questions.length}`),
-    el("progress", { max: quiz.questions.length, value: quiz.at, "aria-label": "Questions answered" }),
-    asked.text ? el("blockquote", {}, said(asked.text)) : null,
-    el("fieldset", {}, el("legend", {}, ASKED[asked.kind]), options),
+function questionParts({ kind, text, options }) {
+  const [at, n] = [quiz.at, quiz.questions.length];
+  const choice = (option, place) => {
+    const more = { value: String(place), checked: quiz.chosen[at] === place, onchange: () => choose(place) };
+    const input = el("input", { type: "radio", name: "choice", ...more });
+    return el("label", { class: "choice" }, input, el("kbd", {}, String(place + 1)), said(option));
+  };
+  return [
+    el("p", { class: "note", "aria-live": "polite" }, `Question ${at + 1} of ${n}`),
+    el("progress", { max: n, value: at, "aria-label": "Questions answered" }),
+    text ? el("blockquote", {}, said(text)) : null,
+    el("fieldset", {}, el("legend", {}, ASKED[kind]), options.map(choice)),
     el(
       "p",
       {},
-      el("button", { type: "button", class: "quiet", onclick: () => go(-1), disabled: quiz.at === 0 }, "Back"),
+      backButton(),
       " ",
-      el("button", { type: "button", id: "next", onclick: () => go(1) }, "Next"),
+      press("Next", () => go(1), { id: "next" }),
     ),
-  );
+  ];
 }
 
-function endCard() {
+function endParts() {
   const answered = quiz.chosen.filter((place) => place !== null).length;
-  return el(
-    "section",
-    { class: "card quiz" },
+  return [
     el("h2", {}, "Thank you"),
     el("p", {}, `You have answered ${answered} of ${quiz.questions.length} questions.`),
-    el(
-      "p",
-      {},
-      el("button", { type: "button", id: "save", onclick: saveAnswers }, "Save the answers"),
-      " ",
-      el("button", { type: "button", class: "quiet", onclick: () => go(-1) }, "Back"),
-    ),
-  );
+    el("p", {}, press("Save the answers", saveAnswers, { id: "save" }), " ", backButton()),
+  ];
 }
+
+const backButton = () => press("Back", () => go(-1), { class: "quiet", disabled: quiz.at === 0 });
 
 function choose(place) {
   quiz.chosen[quiz.at] = place;
@@ -106,15 +83,10 @@ function onKey(event) {
 
 function saveAnswers() {
   const answers = quiz.questions
-    .map(({ kind, about, options, intruder, shares }, at) => ({
-      kind,
-      about,
-      n_options: options.length,
-      intruder,
-      chosen: quiz.chosen[at],
-      shares,
-    }))
-    .filter((answer) => answer.chosen !== null);
+    .map(({ options, kind, about, intruder, shares }, at) => {
+      return { kind, about, n_options: options.length, intruder, chosen: quiz.chosen[at], shares };
+    })
+    .filter(({ chosen }) => chosen !== null);
   download("answers.json", JSON.stringify({ answers }, null, 1), "application/json");
 }
 

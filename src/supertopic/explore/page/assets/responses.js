@@ -1,35 +1,37 @@
 /* Predictions from the moments of the linear predictors: the inverse links of supertopic.responses. */
 
-function productVariance(score, moment) {
-  return moment > 1e-300 ? Math.max(2 * (Math.log(moment) - score), 0) : 0;
-}
+/* The variance of s, from E[exp s] or from E[s²]. */
+const productVariance = (score, moment) => (moment > 1e-300 ? Math.max(2 * (Math.log(moment) - score), 0) : 0);
+const plainVariance = (score, moment) => Math.max(moment - score * score, 0);
 
-function plainVariance(score, moment) {
-  return Math.max(moment - score * score, 0);
-}
+/* The mean of exp s for a doubt of such a variance, less one. */
+const doubtOf = (variance) => Math.expm1(Math.min(variance, 300));
+const sigmoid = (x) => 1 / (1 + Math.exp(-x));
+const pair = (one) => [1 - one, one];
+/* A score whose logistic is that of the mean over its doubt. */
+const flattened = (score, variance) => score / Math.sqrt(1 + (Math.PI / 8) * variance);
+/* The ends of an interval, by quantiles. */
+const endsOf = (level, quantile) => [0.5 * (1 - level), 0.5 * (1 + level)].map((tail) => quantile(tail));
 
 function expOfProduct(score, moment, power) {
   return Math.exp(Math.min(power * score + 0.5 * power * power * productVariance(score, moment), 300));
 }
 
+const LINEAR = { mean: ({ dispersion: d }, [s]) => d[1] + d[2] * s, interval: gaussianInterval };
+
 /* By the name of a response: mean(part, score, moment) for numbers, chances(…) for classes. */
 const RESPONSES = {
-  gaussian: { mean: ({ dispersion: d }, [s]) => d[1] + d[2] * s, interval: gaussianInterval },
-  epsilon_insensitive: { mean: ({ dispersion: d }, [s]) => d[1] + d[2] * s, interval: gaussianInterval },
+  gaussian: LINEAR,
+  epsilon_insensitive: LINEAR,
   poisson: { mean: (part, s, [m]) => m, interval: poissonInterval },
-  negative_binomial: {
-    mean: ({ dispersion: d }, [s], [m]) => d[0] * Math.exp(s + 0.5 * plainVariance(s, m)),
-    interval: negativeBinomialInterval,
-  },
+  negative_binomial: { mean: negativeBinomialMean, interval: negativeBinomialInterval },
   gamma: { mean: gammaMean, interval: gammaInterval },
   inverse_gaussian: { mean: inverseGaussianMean, interval: inverseGaussianInterval },
   weibull: {
     mean: ({ dispersion: d }, [s], [m]) => d[1] * Math.exp(logGamma(1 + 1 / d[0])) * expOfProduct(s, m, -1 / d[0]),
     interval: weibullInterval,
   },
-  logit: {
-    chances: (part, [s], [m]) => pair(1 / (1 + Math.exp(-s / Math.sqrt(1 + (Math.PI / 8) * plainVariance(s, m))))),
-  },
+  logit: { chances: (part, [s], [m]) => pair(sigmoid(flattened(s, plainVariance(s, m)))) },
   probit: { chances: (part, [s], [m]) => pair(normalCdf(s / Math.sqrt(1 + plainVariance(s, m)))) },
   softmax: { chances: softmaxChances },
   ordinal: { chances: ordinalChances, decide: medianClass },
@@ -37,26 +39,28 @@ const RESPONSES = {
   hinge_each: { chances: hingeScores },
 };
 
-const pair = (one) => [1 - one, one];
-
-function gaussianInterval({ dispersion: d }, [s], [m], level) {
-  const mean = d[1] + d[2] * s;
+function gaussianInterval(part, [s], [m], level) {
+  const d = part.dispersion;
+  const centre = LINEAR.mean(part, [s]);
   const reach = normalQuantile(0.5 + 0.5 * level) * Math.sqrt(d[0] + plainVariance(s, m)) * d[2];
-  return [mean - reach, mean + reach];
+  return [centre - reach, centre + reach];
 }
 
-function poissonInterval(part, [s], [mean], level) {
-  const doubt = Math.expm1(Math.min(productVariance(s, mean), 300));
-  return [0.5 * (1 - level), 0.5 * (1 + level)].map((tail) =>
-    doubt > 1e-9 ? negativeBinomialQuantile(tail, 1 / doubt, mean) : poissonQuantile(tail, mean),
+function poissonInterval(part, [s], [m], level) {
+  const doubt = doubtOf(productVariance(s, m));
+  return endsOf(level, (tail) =>
+    doubt > 1e-9 ? negativeBinomialQuantile(tail, 1 / doubt, m) : poissonQuantile(tail, m),
   );
 }
 
-function negativeBinomialInterval({ dispersion: d }, [s], [m], level) {
-  const variance = plainVariance(s, m);
-  const mean = d[0] * Math.exp(s + 0.5 * variance);
-  const r = 1 / ((1 + 1 / d[0]) * Math.exp(Math.min(variance, 300)) - 1);
-  return [0.5 * (1 - level), 0.5 * (1 + level)].map((tail) => negativeBinomialQuantile(tail, r, mean));
+function negativeBinomialMean({ dispersion: d }, [s], [m]) {
+  return d[0] * Math.exp(s + 0.5 * plainVariance(s, m));
+}
+
+function negativeBinomialInterval(part, [s], [m], level) {
+  const r = 1 / ((1 + 1 / part.dispersion[0]) * Math.exp(Math.min(plainVariance(s, m), 300)) - 1);
+  const centre = negativeBinomialMean(part, [s], [m]);
+  return endsOf(level, (tail) => negativeBinomialQuantile(tail, r, centre));
 }
 
 function gammaMean({ dispersion: d, link }, [s], [m]) {
@@ -65,12 +69,10 @@ function gammaMean({ dispersion: d, link }, [s], [m]) {
 }
 
 function gammaInterval(part, [s], [m], level) {
-  const d = part.dispersion;
-  const mean = gammaMean(part, [s], [m]);
-  const doubt =
-    part.link === "canonical" ? Math.max(m / (s * s) - 1, 0) : Math.expm1(Math.min(productVariance(s, m), 300));
-  const shape = 1 / ((1 + 1 / d[0]) * (1 + doubt) - 1);
-  return [0.5 * (1 - level), 0.5 * (1 + level)].map((tail) => (gammaQuantile(tail, shape) * mean) / shape);
+  const doubt = part.link === "canonical" ? Math.max(m / (s * s) - 1, 0) : doubtOf(productVariance(s, m));
+  const shape = 1 / ((1 + 1 / part.dispersion[0]) * (1 + doubt) - 1);
+  const unit = gammaMean(part, [s], [m]) / shape;
+  return endsOf(level, (tail) => gammaQuantile(tail, shape) * unit);
 }
 
 function inverseGaussianMean({ dispersion: d, link }, [s], [m]) {
@@ -82,25 +84,23 @@ function inverseGaussianMean({ dispersion: d, link }, [s], [m]) {
 function inverseGaussianInterval(part, [s], [m], level) {
   const d = part.dispersion;
   const variance = plainVariance(s, m);
-  const mean = inverseGaussianMean(part, [s], [m]);
+  const centre = inverseGaussianMean(part, [s], [m]);
   const doubt = part.link === "log" ? Math.expm1(Math.min(variance, 100)) : (0.25 * variance) / (s * s);
-  const ratio = (mean / (d[0] * d[1])) * Math.pow(1 + doubt, 3) + doubt;
-  return [0.5 * (1 - level), 0.5 * (1 + level)].map((tail) => inverseGaussianQuantile(tail, mean, mean / ratio));
+  const ratio = (centre / (d[0] * d[1])) * Math.pow(1 + doubt, 3) + doubt;
+  return endsOf(level, (tail) => inverseGaussianQuantile(tail, centre, centre / ratio));
 }
 
 function weibullInterval({ dispersion: d }, [s], [m], level) {
   const centre = d[1] * Math.exp(-s / d[0]);
   const shape = d[0] / Math.sqrt(1 + (6 / (Math.PI * Math.PI)) * productVariance(s, m));
-  return [0.5 * (1 - level), 0.5 * (1 + level)].map((tail) => centre * Math.pow(-Math.log1p(-tail), 1 / shape));
+  return endsOf(level, (tail) => centre * Math.pow(-Math.log1p(-tail), 1 / shape));
 }
 
 /* Predictors that lie far apart are drawn in more: supertopic.fitted.certainty.softmax_heat. */
 function cooled(heat, score, variance) {
   if (!heat) return [score, variance];
   const off = Array.from(score, (s, c) => s - heat.zero[c]);
-  const mean = off.reduce((sum, value) => sum + value, 0) / off.length;
-  const spread = Math.sqrt(off.reduce((sum, value) => sum + (value - mean) ** 2, 0) / off.length);
-  const slope = 1 / (heat.level * Math.pow(Math.max(spread, heat.least_spread), heat.power));
+  const slope = 1 / (heat.level * Math.pow(Math.max(spreadOf(off), heat.least_spread), heat.power));
   const tempered = off.map((value, c) => heat.zero[c] + slope * value);
   return [led(heat, tempered), variance.map((value) => slope * slope * value)];
 }
@@ -109,10 +109,7 @@ function cooled(heat, score, variance) {
 function led({ lead, zero }, score) {
   const sharp = (logs) => softmax(Array.from(logs, (value) => 4 * value));
   const [leading, before, chances] = [sharp(score), sharp(zero), softmax(score)];
-  const sure = Math.min(
-    chances.reduce((sum, chance, c) => sum + chance * leading[c], 0),
-    1 - 1e-12,
-  );
+  const sure = Math.min(dot(chances, leading), 1 - 1e-12);
   const moved = lead * (Math.log(sure) - Math.log1p(-sure));
   return score.map((value, c) => value + moved * (leading[c] - before[c]));
 }
@@ -120,15 +117,8 @@ function led({ lead, zero }, score) {
 function softmaxChances(part, given, moment) {
   const own = Array.from(given, (s, c) => productVariance(s, moment[c]));
   const [score, variance] = cooled(part.heat, given, own);
-  const shares = variance.map((here, c) => {
-    let sum = 0;
-    variance.forEach((there, b) => {
-      sum += Math.exp(Math.min((score[b] - score[c]) / Math.sqrt(1 + (Math.PI / 8) * (there + here)), 300));
-    });
-    return 1 / sum;
-  });
-  const total = shares.reduce((sum, share) => sum + share, 0);
-  return shares.map((share) => share / total);
+  const odds = (b, c) => Math.exp(Math.min(flattened(score[b] - score[c], variance[b] + variance[c]), 300));
+  return normalised(variance.map((_, c) => 1 / sum(variance.map((__, b) => odds(b, c)))));
 }
 
 function ordinalChances({ dispersion: cuts }, [s], [m]) {
@@ -139,21 +129,12 @@ function ordinalChances({ dispersion: cuts }, [s], [m]) {
 
 function medianClass(chances) {
   let below = 0;
-  for (let c = 0; c < chances.length; c++) {
-    below += chances[c];
-    if (below >= 0.5 - 1e-12) return c;
-  }
-  return chances.length - 1;
+  const middle = chances.findIndex((chance) => (below += chance) >= 0.5 - 1e-12);
+  return middle < 0 ? chances.length - 1 : middle;
 }
 
 function hingeScores({ n_classes: n }, score) {
   return n === 2 ? [-score[0], score[0]] : Array.from(score);
-}
-
-function largest(values) {
-  let best = 0;
-  for (let c = 1; c < values.length; c++) if (values[c] > values[best]) best = c;
-  return best;
 }
 
 function partMoments(part, found) {
@@ -170,16 +151,12 @@ function predictOutcome(outcome, found, probability = 0.9) {
   const response = RESPONSES[part.response];
   const moments = partMoments(part, found);
   if (outcome.kind === "number") {
-    const level = part.levels[String(probability)];
-    const own = levelOf(part, moments[0], found.nTokens, level === undefined ? probability : level);
-    const ends = intervalAt(response, part, moments, own);
-    return { mean: response.mean(part, ...moments), ends };
+    const own = levelOf(part, moments[0], found.nTokens, part.levels[String(probability)] ?? probability);
+    return { mean: response.mean(part, ...moments), ends: intervalAt(response, part, moments, own) };
   }
   const chances = response.chances(part, ...moments);
-  const decided = (response.decide || largest)(chances);
-  return part.scaled.length
-    ? { chances, decided, probabilities: scaledProbabilities(part.scaled, moments[0]) }
-    : { chances, decided };
+  const answer = { chances, decided: (response.decide || largest)(chances) };
+  return part.scaled.length ? { ...answer, probabilities: scaledProbabilities(part.scaled, moments[0]) } : answer;
 }
 
 /* A document's level: the distance of the level times the scale, as in supertopic.responses.interval_scale. */
@@ -194,11 +171,9 @@ function levelOf(part, score, nTokens, level) {
 
 /* Straight lines between values at knots, and the values of the ends beyond. */
 function straight(x, knots, values) {
-  const last = knots.length - 1;
   if (x <= knots[0]) return values[0];
-  if (x >= knots[last]) return values[last];
-  let k = 0;
-  while (knots[k + 1] <= x) k++;
+  if (x >= knots.at(-1)) return values.at(-1);
+  const k = knots.findLastIndex((knot) => knot <= x);
   return values[k] + ((x - knots[k]) / (knots[k + 1] - knots[k])) * (values[k + 1] - values[k]);
 }
 
@@ -216,16 +191,12 @@ function intervalAt(response, part, moments, level) {
 
 /* Probabilities from the scores of a margin: levels and one slope, fitted to documents left out. */
 function scaledProbabilities(scaled, score) {
-  const slope = scaled[scaled.length - 1];
-  const line = Array.from(score, (s, c) => scaled[c] + slope * s);
-  return line.length > 1 ? softmax(line) : pair(1 / (1 + Math.exp(-line[0])));
+  const line = Array.from(score, (s, c) => scaled[c] + scaled.at(-1) * s);
+  return line.length > 1 ? softmax(line) : pair(sigmoid(line[0]));
 }
 
 function oneAgainstRest(outcome, found) {
-  const each = outcome.parts.map(
-    (part) => RESPONSES[part.response].chances(part, ...partMoments(part, found))[1] + 1e-300,
-  );
-  const total = each.reduce((sum, value) => sum + value, 0);
-  const chances = each.map((value) => value / total);
+  const chanceOf = (part) => RESPONSES[part.response].chances(part, ...partMoments(part, found))[1];
+  const chances = normalised(outcome.parts.map((part) => chanceOf(part) + 1e-300));
   return { chances, decided: largest(chances) };
 }

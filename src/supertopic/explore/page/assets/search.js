@@ -3,7 +3,7 @@
 function searchBox() {
   const found = el("div", { class: "found", hidden: true, "aria-live": "polite" });
   const show = later((text) => {
-    found.replaceChildren(...foundLines(text.trim().toLowerCase()));
+    put(found, foundLines(text.trim().toLowerCase()));
     found.hidden = !found.childNodes.length;
   }, 150);
   const input = el("input", {
@@ -26,23 +26,23 @@ function foundLines(text) {
   if (text.length < 2) return [];
   const line = (kind, ...content) => el("p", {}, el("span", { class: "note" }, `${kind} `), ...content);
   const topics = axisOrder(app.column).filter((k) => `${k} ${topicName(k, 6)}`.toLowerCase().includes(text));
-  const words = foundWords(text).map((w) => line("Word", said(wordName(w)), " → ", topicLink(topicOfWord(w))));
-  const documents = [];
-  for (let d = 0; d < nDocuments(); d++) if (haystack(d).includes(text)) documents.push(d);
-  const all = () => {
-    Object.assign(filters, { ...NO_FILTERS, text });
-    forgetView("documents");
-    go("documents", documents[0]);
-  };
+  const documents = upTo(nDocuments()).filter((d) => haystack(d).includes(text));
+  const link = (d) => el("a", { href: `#documents/${d}` }, said(documentName(d)));
   const lines = [
     ...topics.slice(0, 4).map((k) => line("Topic", topicLink(k))),
-    ...words,
-    ...documents
-      .slice(0, 4)
-      .map((d) => line("Text", el("a", { href: `#documents/${d}` }, said(documentName(d))), ` ${snippet(d, 60)}`)),
+    ...foundWords(text).map((w) => line("Word", said(wordName(w)), " → ", topicLink(topicOfWord(w)))),
+    ...documents.slice(0, 4).map((d) => line("Text", link(d), ` ${snippet(d, 60)}`)),
   ];
+  const all = () => showFiltered({ text }, documents[0]);
   if (documents.length > 4) lines.push(press(`All ${whole(documents.length)} documents`, all));
-  return lines.length ? lines : [para("note", "Nothing of this name.")];
+  return lines.length ? lines : para("note", "Nothing of this name.");
+}
+
+/* The documents that pass some filters alone. */
+function showFiltered(chosen, d) {
+  Object.assign(filters, NO_FILTERS, chosen);
+  forgetView("documents");
+  go("documents", d);
 }
 
 /* Words of the vocabulary that begin so, the most frequent first. */
@@ -53,6 +53,4 @@ function foundWords(text) {
 }
 
 /* The topic that most uses of a word belong to. */
-function topicOfWord(w) {
-  return largest(Array.from(meanShares(), (share, k) => share * wordProbability(w, k)));
-}
+const topicOfWord = (w) => largest(meanShares().map((share, k) => share * wordProbability(app.model, w, k)));

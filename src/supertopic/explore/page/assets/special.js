@@ -1,4 +1,38 @@
-/* Special functions that predictions and intervals need. */
+/* Sums, and the special functions that predictions and intervals need. */
+
+const upTo = (n) => Array.from({ length: n }, (_, i) => i);
+const clamp = (value, low, high) => Math.max(low, Math.min(high, value));
+const sum = (values) => values.reduce((total, value) => total + value, 0);
+const mean = (values) => sum(values) / Math.max(values.length, 1);
+
+function dot(a, b) {
+  let total = 0;
+  for (let i = 0; i < a.length; i++) total += a[i] * b[i];
+  return total;
+}
+
+function spreadOf(values) {
+  const centre = mean(values);
+  return Math.sqrt(mean(values.map((value) => (value - centre) ** 2)));
+}
+
+/* The values over their sum. */
+function normalised(values) {
+  const total = sum(values);
+  return values.map((value) => value / total);
+}
+
+function softmax(logs) {
+  const top = Math.max(...logs);
+  return normalised(logs.map((value) => Math.exp(value - top)));
+}
+
+/* The place of the largest value. */
+function largest(values) {
+  let best = 0;
+  for (let c = 1; c < values.length; c++) if (values[c] > values[best]) best = c;
+  return best;
+}
 
 function digamma(x) {
   let shift = 0;
@@ -83,11 +117,13 @@ function normalQuantile(p) {
   return bisect(normalCdf, p, -40, 0);
 }
 
-function gammaQuantile(p, shape) {
-  let high = shape + 1;
-  while (gammaP(shape, high) < p) high *= 2;
-  return bisect((x) => gammaP(shape, x), p, 0, high);
+/* The x above zero with cdf(x) = p; its upper end is searched from `high` on. */
+function quantileOf(cdf, p, high) {
+  while (cdf(high) < p) high *= 2;
+  return bisect(cdf, p, 0, high);
 }
+
+const gammaQuantile = (p, shape) => quantileOf((x) => gammaP(shape, x), p, shape + 1);
 
 /* The smallest whole number whose cumulative probability is at least p; `log` gives log-probabilities. */
 function countQuantile(p, log) {
@@ -99,12 +135,10 @@ function countQuantile(p, log) {
   return Infinity;
 }
 
-function poissonQuantile(p, mean) {
-  return countQuantile(p, (n) => n * Math.log(mean) - mean - logGamma(n + 1));
-}
+const poissonQuantile = (p, centre) => countQuantile(p, (n) => n * Math.log(centre) - centre - logGamma(n + 1));
 
-function negativeBinomialQuantile(p, r, mean) {
-  const stay = r / (r + mean);
+function negativeBinomialQuantile(p, r, centre) {
+  const stay = r / (r + centre);
   const start = r * Math.log(stay) - logGamma(r);
   const step = Math.log1p(-stay);
   return countQuantile(p, (n) => start + logGamma(n + r) - logGamma(n + 1) + n * step);
@@ -117,7 +151,5 @@ function inverseGaussianQuantile(p, mu, lambda) {
     const second = normalCdf(-root * (x / mu + 1));
     return normalCdf(root * (x / mu - 1)) + (second > 0 ? Math.exp((2 * lambda) / mu + Math.log(second)) : 0);
   };
-  let high = mu;
-  while (cdf(high) < p) high *= 2;
-  return bisect(cdf, p, 0, high);
+  return quantileOf(cdf, p, mu);
 }

@@ -17,8 +17,7 @@ const listeners = [];
 
 /* Runs now, and again whenever one of the things named has changed, while its place is shown. */
 function panel(place, kinds, draw) {
-  const own = { place, kinds, draw, stale: false };
-  listeners.push(own);
+  listeners.push({ place, kinds, draw, stale: false });
   draw(place);
   return place;
 }
@@ -27,9 +26,7 @@ function dropListeners(unwanted) {
   listeners.splice(0, Infinity, ...listeners.filter((own) => !unwanted(own)));
 }
 
-function isShown(place) {
-  return place.isConnected && place.offsetParent !== null;
-}
+const isShown = (place) => place.isConnected && place.offsetParent !== null;
 
 function announce(kind) {
   for (const own of [...listeners]) {
@@ -68,25 +65,16 @@ function go(view, argument) {
 
 /* --- reading the data --- */
 
-function nTopics() {
-  return app.model.nTopics;
-}
-
-function nDocuments() {
-  return app.data.documents.n;
-}
-
-function shareOf(d, k) {
-  const { data, shape } = app.data.arrays.shares;
-  return data[d * shape[1] + k] / 65535;
-}
+const nTopics = () => app.model.nTopics;
+const nDocuments = () => app.data.documents.n;
+const shareOf = (d, k) => app.data.arrays.shares.data[d * nTopics() + k] / 65535;
 
 /* The mean share of a topic in the documents of the page. */
 function meanShares() {
   if (!app.means) {
     const { data, shape } = app.data.arrays.shares;
     const sums = new Float64Array(shape[1]);
-    for (let i = 0; i < data.length;) for (let k = 0; k < shape[1]; k++, i++) sums[k] += data[i];
+    for (let i = 0; i < data.length; i++) sums[i % shape[1]] += data[i];
     app.means = sums.map((sum) => sum / 65535 / shape[0]);
   }
   return app.means;
@@ -100,21 +88,13 @@ function countsOf(d) {
     lengths.data.forEach((n, i) => (app.countStarts[i + 1] = app.countStarts[i] + Math.max(n, 0)));
   }
   if (lengths.data[d] < 0) return null;
-  const ids = [];
-  const counts = [];
+  const ends = [app.countStarts[d], app.countStarts[d + 1]];
   let word = 0;
-  for (let i = app.countStarts[d]; i < app.countStarts[d + 1]; i++) {
-    word += steps.data[i];
-    ids.push(word);
-    counts.push(values.data[i]);
-  }
-  return { ids, counts };
+  const ids = Array.from(steps.data.subarray(...ends), (step) => (word += step));
+  return { ids, counts: Array.from(values.data.subarray(...ends)) };
 }
 
-function documentText(d) {
-  const { texts } = app.data.documents;
-  return texts ? texts[d] : null;
-}
+const documentText = (d) => app.data.documents.texts?.[d] ?? null;
 
 /* How a document is called: its name, or its row number. */
 function documentName(d) {
@@ -128,33 +108,25 @@ function snippet(d, length = 120) {
   if (text !== null) return plain(text.slice(0, 4 * length)) || "(empty)";
   const found = countsOf(d);
   if (!found) return "";
-  const order = bestPlaces(found.counts, 12).map((j) => wordName(found.ids[j]));
-  return order.join(" · ") || "(empty)";
+  const words = bestPlaces(found.counts, 12).map((j) => wordName(found.ids[j]));
+  return words.join(" · ") || "(empty)";
 }
 
-function wordName(id) {
-  return cut(app.data.words[id], 40);
-}
+const wordName = (id) => cut(app.data.words[id], 40);
 
 /* The outcome that a column of coefficients belongs to, and which class it is (-1 for a number or one column). */
 function outcomeOfColumn(c) {
-  for (let place = 0; place < app.data.outcomes.length; place++) {
-    const parts = app.data.outcomes[place].parts;
-    for (let i = 0; i < parts.length; i++) {
-      const [first, last] = parts[i].columns;
-      if (c >= first && c < last) return { place, code: parts.length > 1 ? i : last - first > 1 ? c - first : -1 };
-    }
+  for (const [place, { parts }] of app.data.outcomes.entries()) {
+    const i = parts.findIndex(({ columns: [first, last] }) => c >= first && c < last);
+    if (i < 0) continue;
+    const [first, last] = parts[i].columns;
+    return { place, code: parts.length > 1 ? i : last - first > 1 ? c - first : -1 };
   }
   return { place: 0, code: -1 };
 }
 
-function currentOutcome() {
-  return app.data.outcomes.length ? outcomeOfColumn(app.column).place : -1;
-}
-
-function isGrade(outcome) {
-  return outcome.parts.some(({ response }) => response === "ordinal");
-}
+const currentOutcome = () => (app.data.outcomes.length ? outcomeOfColumn(app.column).place : -1);
+const isGrade = ({ parts }) => parts.some(({ response }) => response === "ordinal");
 
 /* What a column of coefficients is about: {name, isClass}; "good" for a class, "rating" for a number or a grade. */
 function columnMeaning(c) {
@@ -167,16 +139,13 @@ function columnMeaning(c) {
 /* "Higher rating", "Lower rating" or "good", as nodes. */
 function sideName(c, up) {
   const { name, isClass } = columnMeaning(c);
-  return isClass ? [el("em", {}, said(name))] : [up ? "Higher " : "Lower ", el("em", {}, said(name))];
+  return [!isClass && (up ? "Higher " : "Lower "), stressed(name)];
 }
 
-/* The scale of linear predictors: the unit of the response ("plain"), its logarithm, log-odds, or another one. */
-function scaleKind(c) {
-  const { response, link } = app.data.outcomes[outcomeOfColumn(c).place].parts[0];
-  if (response === "gaussian" || response === "epsilon_insensitive") return "plain";
-  if (response === "logit" || response === "softmax") return "odds";
-  const logs = ["poisson", "negative_binomial", "gamma", "inverse_gaussian", "weibull"];
-  return logs.includes(response) && link !== "canonical" ? "log" : "other";
+/* Whether linear predictors have the unit of the response. */
+function hasPlainScale(c) {
+  const { response } = app.data.outcomes[outcomeOfColumn(c).place].parts[0];
+  return ["gaussian", "epsilon_insensitive"].includes(response);
 }
 
 /* The column of coefficients of a class; -1 where classes have none of their own. */
@@ -209,29 +178,20 @@ function answersOf(place) {
 /* How wrong the prediction of a document is; NaN where y is not known. */
 function errorOf(place, d) {
   app.errors ??= [];
-  app.errors[place] ??= Float64Array.from({ length: nDocuments() }, (_, row) => findError(place, row));
+  app.errors[place] ??= Float64Array.from({ length: nDocuments() }, (_, one) => findError(place, one));
   return app.errors[place][d];
 }
 
 function findError(place, d) {
-  const outcome = app.data.outcomes[place];
-  const answer = answerOf(place, d);
-  if (Number.isNaN(answer.y)) return NaN;
-  if (outcome.kind === "number") return answer.mean - answer.y;
-  if (isGrade(outcome)) return answer.chances.reduce((sum, p, c) => sum + p * Math.abs(c - answer.y), 0);
-  return Math.max(...answer.chances) - answer.chances[answer.y];
+  const { y, mean: predicted, chances } = answerOf(place, d);
+  if (Number.isNaN(y)) return NaN;
+  if (!chances) return predicted - y;
+  if (isGrade(app.data.outcomes[place])) return sum(chances.map((p, c) => p * Math.abs(c - y)));
+  return Math.max(...chances) - chances[y];
 }
 
 function isWrong(place, d) {
-  const outcome = app.data.outcomes[place];
-  const answer = answerOf(place, d);
-  if (Number.isNaN(answer.y)) return false;
-  if (outcome.kind === "number") return answer.y < answer.ends[0] || answer.y > answer.ends[1];
-  return answer.decided !== answer.y;
-}
-
-function valueName(place, value) {
-  const outcome = app.data.outcomes[place];
-  if (Number.isNaN(value)) return "not known";
-  return outcome.kind === "number" ? number(value) : cut(outcome.classes[value], 40);
+  const { y, ends, decided } = answerOf(place, d);
+  if (Number.isNaN(y)) return false;
+  return ends ? y < ends[0] || y > ends[1] : decided !== y;
 }

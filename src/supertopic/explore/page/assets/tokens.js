@@ -1,23 +1,19 @@
 /* Text to terms, as supertopic.Vectorizer does it. */
 
 function makeTokenizer(rules, words) {
-  const places = new Map(words.map((word, place) => [word, place]));
-  const stop = new Set(rules.stop_words);
-  const phrases = new Set(rules.phrases);
-  const pattern = new RegExp(rules.pattern, "gv");
-  const address = rules.address ? new RegExp(rules.address, "g") : null;
-  return { rules, places, stop, phrases, pattern, address };
+  return {
+    rules,
+    places: new Map(words.map((word, place) => [word, place])),
+    stop: new Set(rules.stop_words),
+    phrases: new Set(rules.phrases),
+    pattern: new RegExp(rules.pattern, "gv"),
+    address: rules.address ? new RegExp(rules.address, "g") : null,
+  };
 }
 
-const MARKS = {
-  acute: "\u0301",
-  grave: "\u0300",
-  circ: "\u0302",
-  uml: "\u0308",
-  tilde: "\u0303",
-  cedil: "\u0327",
-  ring: "\u030a",
-};
+/* Marks above and below letters, and other signs. */
+const [acute, grave, circ, uml, tilde, cedil, ring] = "\u0301\u0300\u0302\u0308\u0303\u0327\u030a";
+const MARKS = { acute, grave, circ, uml, tilde, cedil, ring };
 const SIGNS = { amp: "&", lt: "<", gt: ">", quot: '"', apos: "'", rsquo: "\u2019", ndash: "–", szlig: "ß" };
 
 /* The text with what its entities of HTML stand for: numbers, letters with a mark; a blank for other signs. */
@@ -62,18 +58,17 @@ function pairs(run) {
 
 /* Every term of a text: {id (-1 if unknown), first, last}, where first and last are places among its words. */
 function findTerms(tokenizer, found) {
+  if (tokenizer.phrases.size) return findPhrases(tokenizer, found);
   const [low, high] = tokenizer.rules.ngrams;
   const terms = [];
-  if (tokenizer.phrases.size) return findPhrases(tokenizer, found);
-  for (let n = low; n <= high; n++) {
-    for (let i = 0; i + n <= found.length; i++) {
-      let term = found[i].word;
-      for (let j = i + 1; j < i + n; j++) term += " " + found[j].word;
-      const id = tokenizer.places.get(term);
-      terms.push({ id: id === undefined ? -1 : id, first: i, last: i + n - 1 });
-    }
-  }
+  for (let n = low; n <= high; n++)
+    for (let i = 0; i + n <= found.length; i++) terms.push(termAt(tokenizer, found, i, i + n - 1));
   return terms;
+}
+
+function termAt(tokenizer, found, first, last) {
+  const words = found.slice(first, last + 1).map(({ word }) => word);
+  return { id: tokenizer.places.get(words.join(" ")) ?? -1, first, last };
 }
 
 /* Words and phrases, from left to right. */
@@ -81,11 +76,9 @@ function findPhrases(tokenizer, found) {
   const terms = [];
   for (let i = 0; i < found.length; i++) {
     const next = found[i + 1];
-    const phrase = next && next.follows ? `${found[i].word} ${next.word}` : "";
-    const [term, last] = tokenizer.phrases.has(phrase) ? [phrase, i + 1] : [found[i].word, i];
-    const id = tokenizer.places.get(term);
-    terms.push({ id: id === undefined ? -1 : id, first: i, last });
-    i = last;
+    const joined = next?.follows && tokenizer.phrases.has(`${found[i].word} ${next.word}`);
+    terms.push(termAt(tokenizer, found, i, joined ? i + 1 : i));
+    if (joined) i += 1;
   }
   return terms;
 }
@@ -102,6 +95,4 @@ function countTerms(terms) {
   return { ids, counts: ids.map((id) => totals.get(id)), unknown };
 }
 
-function countText(tokenizer, text) {
-  return countTerms(findTerms(tokenizer, findWords(tokenizer, text).found));
-}
+const countText = (tokenizer, text) => countTerms(findTerms(tokenizer, findWords(tokenizer, text).found));

@@ -17,29 +17,24 @@ function drawTopics(root) {
 
 /* What is looked at; `whole`: with all classes at once among the choices. */
 function columnChooser(whole = false) {
-  const { effects } = app.data;
-  if (!effects || effects.names.length < 2) return null;
-  const options = effects.names.map((_, c) => [c, columnMeaning(c).name]);
+  if (nColumns() < 2) return null;
   const all = whole && hasMatrix();
   const choose = (c) => {
     if (all) app.whole = c === "all" ? "yes" : "no";
     chooseColumn(c === "all" ? app.column : Number(c));
   };
-  const shown = [...(all ? [["all", "all classes"]] : []), ...options];
-  return field("Look at", chooser(shown, all && showsMatrix() ? "all" : app.column, choose));
+  const shown = [...(all ? [["all", "all classes"]] : []), ...columnOptions()];
+  return pick("Look at", shown, all && showsMatrix() ? "all" : app.column, choose);
 }
 
-function showsMatrix() {
-  return app.whole !== "no" && hasMatrix();
-}
+const columnOptions = () => app.data.effects.names.map((_, c) => [c, columnMeaning(c).name]);
+const showsMatrix = () => app.whole !== "no" && hasMatrix();
 
 /* By which class a document is explained: the predicted one, or one of the reader's choice. */
 function explainChooser() {
-  const { effects } = app.data;
-  const place = currentOutcome();
-  if (!effects || effects.names.length < 2) return null;
-  if (columnOfClass(place, 0) < 0) return columnChooser();
-  const options = [[-1, "the predicted class"], ...effects.names.map((_, c) => [c, columnMeaning(c).name])];
+  if (nColumns() < 2) return null;
+  if (columnOfClass(currentOutcome(), 0) < 0) return columnChooser();
+  const options = [[-1, "the predicted class"], ...columnOptions()];
   return pick("Explain", options, app.explained, (c) => {
     app.explained = Number(c);
     if (app.explained >= 0) app.column = app.explained;
@@ -49,30 +44,24 @@ function explainChooser() {
 
 /* Sentences that say what the picture shows. */
 function drawLead(place) {
-  const { effects } = app.data;
   const chosen = columnChooser(true);
-  if (!effects) {
-    const top = axisOrder(0)
-      .slice(0, 3)
-      .map((k) => topicLink(k));
-    place.replaceChildren(para("headline", "Most words of these documents belong to ", ...listed(top), "."));
-    return;
+  if (!app.data.effects) {
+    const top = axisOrder(0).slice(0, 3);
+    const links = listed(top.map((k) => topicLink(k)));
+    return put(place, para("headline", "Most words of these documents belong to ", links, "."));
   }
+  if (showsMatrix()) return put(place, chosen);
   const c = app.column;
-  if (showsMatrix()) {
-    place.replaceChildren(chosen);
-    return;
-  }
   const line = (up) => {
     const topics = strongestTopics(c, up, 3);
     if (!topics.length) return null;
-    const links = topics.map((k) => el("span", {}, topicLink(k), ` (${effectText(effectOf(k, c).value, c)})`));
+    const links = topics.map((k) => span(topicLink(k), ` (${effectText(effectOf(k, c).value, c)})`));
     const goes = columnMeaning(c).isClass && !up ? " is less likely with " : " goes with ";
-    return para("headline", arrow(up ? "up" : "down"), ...sideName(c, up), goes, ...listed(links), ".");
+    return para("headline", arrow(up ? "up" : "down"), sideName(c, up), goes, listed(links), ".");
   };
-  const none = ["No topic clearly goes with ", said(columnMeaning(c).name), "."];
-  const lines = [line(true), line(false)].filter(Boolean);
-  place.replaceChildren(...[chosen, ...(lines.length ? lines : [para("headline", ...none)])].filter(Boolean));
+  const none = para("headline", "No topic clearly goes with ", said(columnMeaning(c).name), ".");
+  const lines = [line(true), line(false)];
+  return put(place, chosen, lines.some(Boolean) ? lines : none);
 }
 
 /* Words that predict beside topics (words=True). */
@@ -86,14 +75,13 @@ function drawWordEffects(place) {
     "What a word adds to the linear predictor, on average over the documents that hold it; in brackets how many do. " +
       "The words that matter most to all documents together.",
     (width) => bars(width, items, { form: (value) => signed(value, 2) }),
-    () => [["word", "adds", "documents"], ...found.map(([w, value, n]) => [app.data.words[w], value, n])],
+    ["word", "adds", "documents"],
+    () => found.map(([w, value, n]) => [app.data.words[w], value, n]),
   );
-  place.replaceChildren(made);
+  put(place, made);
 }
 
-function arrow(side) {
-  return el("span", { class: `arrow ${side}`, "aria-hidden": "true" }, side === "up" ? "▲" : "▼");
-}
+const arrow = (side) => el("span", { class: `arrow ${side}`, "aria-hidden": "true" }, side === "up" ? "▲" : "▼");
 
 function quantiles() {
   const [low, high] = app.data.effects.quantiles.map((value) => `${number(value)} %`);
@@ -119,23 +107,18 @@ function axisNote(c) {
 }
 
 function drawAxisFigure(place) {
-  const c = app.column;
-  if (showsMatrix()) {
-    drawMatrixFigure(place);
-    return;
-  }
-  const note = axisNote(c);
+  const [c, hasEffects] = [app.column, app.data.effects];
+  if (showsMatrix()) return drawMatrixFigure(place);
+  const plain = `${app.data.topic_noun === "Class" ? "Classes" : "Topics"} by their share`;
   const made = figure(
     "topics",
-    app.data.effects
-      ? "Effects of the topics on the prediction"
-      : `${app.data.topic_noun === "Class" ? "Classes" : "Topics"} by their share`,
-    note,
-    (width) => drawAxis(width, c),
+    hasEffects ? "Effects of the topics on the prediction" : plain,
+    axisNote(c),
+    (width) => (hasEffects ? drawEffects(width, c) : drawPrevalence(width)),
+    hasEffects ? EFFECTS_HEAD : AXIS_HEAD,
     () => axisRows(c),
-    { role: "group" },
   );
-  place.replaceChildren(made);
+  return put(place, made);
 }
 
 /* The documents whose predictions are most wrong. */
@@ -147,38 +130,26 @@ function worstOf(place, n) {
 function drawWorst(place) {
   const outcome = currentOutcome();
   const found = outcome < 0 ? [] : worstOf(outcome, 6);
-  if (!found.length) {
-    place.replaceChildren();
-    return;
-  }
-  const items = found.map((d) => el("li", {}, documentLink(d, answerSentence(outcome, d))));
-  const rows = () => [
-    ["row", "name", "true", "predicted"],
-    ...worstOf(outcome, 200).map((d) => [d, documentName(d), ...answerCells(outcome, d)]),
-  ];
-  place.replaceChildren(
-    el(
-      "section",
-      { class: "worst" },
-      el("h2", {}, "Predictions that are most wrong"),
-      saveButtons("most_wrong", "most wrong", null, rows),
-      para("note", "Open one to see which topics and words led there."),
-      el("ol", { class: "plain" }, items),
-    ),
-  );
+  if (!found.length) return put(place);
+  const title = el("h2", {}, "Predictions that are most wrong");
+  const head = ["row", "name", "true", "predicted"];
+  const rows = () => worstOf(outcome, 200).map((d) => [d, documentName(d), ...answerCells(outcome, d)]);
+  const save = saveButtons("most_wrong", "most wrong", null, head, rows);
+  const note = para("note", "Open one to see which topics and words led there.");
+  const links = documentList(found, (d) => answerSentence(outcome, d));
+  return put(place, el("section", { class: "worst" }, title, save, note, links));
 }
 
 function answerSentence(place, d) {
-  const answer = answerOf(place, d);
-  const outcome = app.data.outcomes[place];
-  const predicted = outcome.kind === "number" ? number(answer.mean) : cut(outcome.classes[answer.decided], 30);
-  if (Number.isNaN(answer.y)) return `predicted ${predicted}`;
-  return `predicted ${predicted}, in truth ${valueName(place, answer.y)}`;
+  const { y, mean: predicted, decided } = answerOf(place, d);
+  const { kind, classes } = app.data.outcomes[place];
+  const truth = Number.isNaN(y) ? "" : `, in truth ${kind === "number" ? number(y) : cut(classes[y], 40)}`;
+  return `predicted ${kind === "number" ? number(predicted) : cut(classes[decided], 30)}${truth}`;
 }
 
 function answerCells(place, d) {
-  const answer = answerOf(place, d);
-  const outcome = app.data.outcomes[place];
-  if (outcome.kind === "number") return [answer.y, answer.mean];
-  return [Number.isNaN(answer.y) ? "" : outcome.classes[answer.y], outcome.classes[answer.decided]];
+  const { y, mean: predicted, decided } = answerOf(place, d);
+  const { kind, classes } = app.data.outcomes[place];
+  if (kind === "number") return [y, predicted];
+  return [Number.isNaN(y) ? "" : classes[y], classes[decided]];
 }

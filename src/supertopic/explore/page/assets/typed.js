@@ -4,10 +4,7 @@ const typed = { text: "", probability: 0.9, covariates: [] };
 
 function drawTyped(root) {
   const { inference } = app.data;
-  if (!inference.possible) {
-    root.replaceChildren(para("flag", inference.why));
-    return;
-  }
+  if (!inference.possible) return put(root, para("flag", inference.why));
   typed.text ||= exampleText();
   const result = el("div", { class: "result", "aria-live": "polite" });
   const again = later(() => announce("typed"), 120);
@@ -23,26 +20,16 @@ function drawTyped(root) {
       again();
     },
   });
-  root.replaceChildren(
-    div(
-      "two typed",
-      div(
-        null,
-        field("Your text", area),
-        div("tools", probabilityChooser(), explainChooser(), exampleButton(area)),
-        ...covariateFields(again),
-        para(
-          "note",
-          "Nothing leaves this page: topics and prediction are computed here, as Python computes them.",
-          inference.tokens.is_default
-            ? " The model was fitted to counts; the page splits text by the default rules."
-            : "",
-        ),
-      ),
-      result,
-    ),
+  const counts = inference.tokens.is_default;
+  const note = para(
+    "note",
+    "Nothing leaves this page: topics and prediction are computed here, as Python computes them.",
+    counts && " The model was fitted to counts; the page splits text by the default rules.",
   );
-  panel(result, ["typed", "column", "labels", "theme"], drawResult);
+  const tools = div("tools", probabilityChooser(), explainChooser(), exampleButton(area));
+  const asked = div(null, field("Your text", area), tools, covariateFields(again), note);
+  put(root, div("two typed", asked, result));
+  return panel(result, ["typed", "column", "labels", "theme"], drawResult);
 }
 
 function probabilityChooser() {
@@ -72,34 +59,29 @@ function exampleButton(area) {
 
 /* Numbers of the covariates, which start at their mean. */
 function covariateFields(again) {
-  const covariates = app.data.effects ? app.data.effects.covariates : [];
-  typed.covariates = covariates.map(({ mean }) => mean);
-  return covariates.map(({ name, mean }, p) => {
-    const change = (value) => {
-      typed.covariates[p] = value === "" ? mean : Number(value);
+  typed.covariates = covariates().map(({ mean: usual }) => usual);
+  return covariates().map(({ name, mean: usual }, p) => {
+    const changed = (value) => {
+      typed.covariates[p] = value === "" ? usual : Number(value);
       again();
     };
-    return entry(cut(name, 40), "number", Number(mean.toPrecision(6)), change, { step: "any" });
+    return entry(cut(name, 40), "number", Number(usual.toPrecision(6)), changed, { step: "any" });
   });
 }
 
-function typedCovariates() {
-  const covariates = app.data.effects ? app.data.effects.covariates : [];
-  return covariates.map(({ inner, mean }, p) => ({ inner, difference: typed.covariates[p] - mean }));
-}
+const covariates = () => app.data.effects?.covariates ?? [];
+const typedCovariates = () =>
+  covariates().map(({ inner, mean: usual }, p) => ({ inner, difference: typed.covariates[p] - usual }));
 
 function drawResult(place) {
-  if (!typed.text.trim()) {
-    place.replaceChildren(para("note", "The prediction and the reasons for it will appear here."));
-    return;
-  }
+  if (!typed.text.trim()) return put(place, para("note", "The prediction and the reasons for it will appear here."));
   const document = readTyped(typed.text, typedCovariates());
   const known = document.ids.length
     ? `Words that the model knows: ${whole(document.found.nTokens)}. Others: ${whole(document.unknown)}.`
     : "The model knows none of these words: what follows is what it says without any text.";
-  const answers = app.data.outcomes.flatMap((outcome, i) => {
+  const answers = app.data.outcomes.map((outcome, i) => {
     const answer = predictOutcome(outcome, document.found, typed.probability);
-    return answer ? answerParts(i, answer, typed.probability) : [para("note", "The page does not know this response.")];
+    return answer ? answerParts(i, answer, typed.probability) : para("note", "The page does not know this response.");
   });
-  place.replaceChildren(...[...answers, para("note", known), ...explainDocument(document)].filter(Boolean));
+  return put(place, answers, para("note", known), explainDocument(document));
 }

@@ -4,17 +4,11 @@
 function topicWords(k) {
   app.topicCache ??= new Map();
   if (!app.topicCache.has(k)) {
-    const found = Float64Array.from({ length: app.model.nWords }, (_, w) => wordProbability(w, k));
+    const found = Float64Array.from({ length: app.model.nWords }, (_, w) => wordProbability(app.model, w, k));
     if (app.topicCache.size > 30) app.topicCache.clear();
     app.topicCache.set(k, found);
   }
   return app.topicCache.get(k);
-}
-
-function wordProbability(w, k) {
-  const { nTopics: width, far, top, reach } = app.model;
-  const value = far[w * width + k];
-  return top[w] * Math.exp(reach ? -reach * (value / 65535) ** 2 : -value);
 }
 
 /* The places of the n largest values, the largest first. */
@@ -30,15 +24,9 @@ function bestPlaces(values, n) {
   return best;
 }
 
-/* The n most probable words of a topic. */
-function topWords(k, n) {
-  return bestPlaces(topicWords(k), n);
-}
-
-/* The words that a topic is called by: frequent in it, and less so elsewhere. */
-function namingWords(k, n) {
-  return app.data.topics[k].words.slice(0, n);
-}
+/* The n most probable words of a topic, and those it is called by: frequent in it, and less so elsewhere. */
+const topWords = (k, n) => bestPlaces(topicWords(k), n);
+const namingWords = (k, n) => app.data.topics[k].words.slice(0, n);
 
 /* λ log p(w | k) + (1 - λ) log p(w | k) / p(w)  (Sievert & Shirley 2014). */
 function relevance(k, lambda) {
@@ -66,21 +54,22 @@ function frex(k, weight = 0.5) {
   return own.map((_, w) => 1 / (weight / exclusive[w] + (1 - weight) / frequent[w]));
 }
 
-/* What a SAGE topic adds to the background: [[word, deviation]…] by how much probability they change. */
+/* What a SAGE topic adds to the background: [{word, value}…] by how much probability they change. */
 function deviationWords(k, n) {
   const { background, deviation_rows: rows, deviation_words: words, deviation_values: values } = app.data.arrays;
-  const found = [];
-  for (let i = rows.data[k]; i < rows.data[k + 1]; i++) found.push([words.data[i], values.data[i]]);
-  const change = ([w, eta]) => Math.abs(Math.exp(background.data[w]) * Math.expm1(eta));
+  const found = upTo(rows.data[k + 1] - rows.data[k]).map((i) => {
+    const at = rows.data[k] + i;
+    return { word: words.data[at], value: values.data[at] };
+  });
+  const change = ({ word, value }) => Math.abs(Math.exp(background.data[word]) * Math.expm1(value));
   found.sort((a, b) => change(b) - change(a));
-  return found.slice(0, n).sort((a, b) => b[1] - a[1]);
+  return found.slice(0, n).sort((a, b) => b.value - a.value);
 }
 
-/* Rows {word, value, form} of a topic card. */
+/* Rows {word, value} of a topic card. */
 function cardWords(k, order, lambda, n) {
-  if (order === "deviation") return deviationWords(k, n).map(([word, value]) => ({ word, value }));
+  if (order === "deviation") return deviationWords(k, n);
   const own = topicWords(k);
-  if (order === "probability") return topWords(k, n).map((word) => ({ word, value: own[word] }));
-  const values = order === "relevance" ? relevance(k, lambda) : frex(k);
+  const values = { probability: () => own, relevance: () => relevance(k, lambda), frex: () => frex(k) }[order]();
   return bestPlaces(values, n).map((word) => ({ word, value: own[word] }));
 }
