@@ -3,8 +3,7 @@
 const Z90 = 1.6448536269514722;
 
 /* {value, low, high}: what the prediction changes by from little to much of a topic; NaN where no error is known.
- * A ratio is its logarithm here, so that none is zero whatever the kind.
- */
+ * A ratio is its logarithm here, so that none is zero whatever the kind. */
 function effectOf(k, c) {
   const { effect, effect_low: low, effect_high: high } = app.data.arrays;
   const place = c * effect.shape[1] + k;

@@ -16,17 +16,12 @@ const ORDERS = {
 };
 
 function drawCard(place, k = app.topic) {
-  const input = el("input", {
-    type: "text",
-    value: app.labels[k] || "",
-    placeholder: "Give it a name",
-    "aria-label": `Name of ${app.data.topic_noun.toLowerCase()} ${k}`,
-    maxlength: 200,
-    dir: "auto",
-    onchange: (event) => setLabel(k, event.target.value),
-  });
   dropListeners((own) => own.once && !own.place.isConnected);
-  const head = div("card-head", swatch(k), el("h2", {}, `${app.data.topic_noun} ${k}`), input);
+  const noun = app.data.topic_noun;
+  const look = { type: "text", placeholder: "Give it a name", maxlength: 200, dir: "auto" };
+  const named = { value: app.labels[k] || "", onchange: (event) => setLabel(k, event.target.value) };
+  const input = el("input", { ...look, ...named, "aria-label": `Name of ${noun.toLowerCase()} ${k}` });
+  const head = div("card-head", swatch(k), el("h2", {}, `${noun} ${k}`), input);
   put(place, head, cardFacts(k), cardOrders(k), cardFigure(k), facetLists(k), typicalDocuments(k));
 }
 
@@ -109,9 +104,9 @@ function cardFigure(k) {
   const items = () => cardWords(k, card.order, card.lambda, 15);
   const usual = (word) => app.data.arrays.word_mean.data[word];
   const draw = (width) => {
+    if (card.order === "deviation") return deviationBars(width, items());
     const bar = ({ word, value }) => ({ name: wordName(word), value, color: topicColor(k), usual: usual(word) });
-    if (card.order !== "deviation") return bars(width, items().map(bar));
-    return deviationBars(width, items());
+    return bars(width, items().map(bar));
   };
   const rows = () => [
     ["word", card.order === "deviation" ? "deviation" : "probability", "average"],

@@ -55,10 +55,11 @@ function pressable(spoken, action, more, ...children) {
   return svg("g", { ...always, onclick: action, onkeydown, ...more }, ...children);
 }
 
-/* What stands beside an axis: along the bottom, or up the left side. */
-function axisTitle(x, y, text, upright = false) {
-  const turned = upright ? { transform: `rotate(-90 ${x} ${y})` } : {};
-  return label(x, y, text, anchored("middle", 12, { fill: paint("muted"), ...turned }));
+const turned = (angle, x, y) => ({ transform: `rotate(${angle} ${x} ${y})` });
+
+/* What stands beside an axis: along the bottom, or turned up the left side. */
+function axisTitle(x, y, text, angle = 0) {
+  return label(x, y, text, anchored("middle", 12, { fill: paint("muted"), ...(angle ? turned(angle, x, y) : {}) }));
 }
 
 /* Round numbers for an axis. */

@@ -15,18 +15,16 @@ function drawSlopes(place) {
     names.length ? [then, effect] : [shareThen, share];
   const name = ({ topic, label: words }) => (topic === null ? words : topicName(topic, 4));
   const what = names.length ? "Effects on the prediction" : "Shares of the words";
-  put(
-    place,
-    figure(
-      "compared",
-      `${what}, before and now`,
-      "Each line is a topic that both models have. Orange: its effect moved by more than the errors of both explain. " +
-        "A dot on the left is a topic that is gone, one on the right a topic that is new. Choose one to see its words.",
-      (width) => drawSlopeLines(width, own, ends, name, form),
-      ["status", "before", "now", "topic", "value_before", "value_now", "moved"],
-      () => own.map((row) => [row.status, row.before, row.topic, name(row), ...ends(row), row.moved]),
-    ),
+  const made = figure(
+    "compared",
+    `${what}, before and now`,
+    "Each line is a topic that both models have. Orange: its effect moved by more than the errors of both explain. " +
+      "A dot on the left is a topic that is gone, one on the right a topic that is new. Choose one to see its words.",
+    (width) => drawSlopeLines(width, own, ends, name, form),
+    ["status", "before", "now", "topic", "value_before", "value_now", "moved"],
+    () => own.map((row) => [row.status, row.before, row.topic, name(row), ...ends(row), row.moved]),
   );
+  put(place, made);
 }
 
 /* Names stand beside their ends, moved apart where they would lie on each other. */
@@ -42,9 +40,10 @@ function drawSlopeLines(width, rows, ends, name, form) {
     let last = top - line;
     return found.map((row) => {
       last = Math.min(Math.max(y(ends(row)[i]), last + line), height);
-      const text = [name(row), form(ends(row)[i])];
+      const value = form(ends(row)[i]);
+      const text = fitText(i ? `${value}  ${name(row)}` : `${name(row)}  ${value}`, side - 16);
       const style = anchored(i ? "start" : "end", 12, { fill: colorOf(row) });
-      return label(x[i] + (i ? 12 : -12), last + 4, fitText((i ? text.reverse() : text).join("  "), side - 16), style);
+      return label(x[i] + (i ? 12 : -12), last + 4, text, style);
     });
   });
   const marks = rows.map((row) => {

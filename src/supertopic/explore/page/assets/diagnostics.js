@@ -83,18 +83,11 @@ function labelTools() {
     if (target.files.length) await importLabels(target.files[0]).catch(() => target.after(wrong));
   };
   const more = { type: "file", accept: ".json,application/json", "aria-label": "Read names from a file" };
-  const tools = div(
-    "tools",
-    press("Save names", exportLabels),
-    field("Read names", el("input", { ...more, onchange })),
-  );
-  const note = para(
-    "note",
-    "Names that you give are kept in this browser. Save them to a file to give them to others, or back to the model with ",
-    el("code", {}, 'model.set_topic_labels("topic_labels.json")'),
-    ".",
-  );
-  return titled("Names of the topics", note, tools);
+  const input = el("input", { ...more, onchange });
+  const kept = "Names that you give are kept in this browser. Save them to a file to give them to others, ";
+  const code = el("code", {}, 'model.set_topic_labels("topic_labels.json")');
+  const tools = div("tools", press("Save names", exportLabels), field("Read names", input));
+  return titled("Names of the topics", para("note", kept, "or back to the model with ", code, "."), tools);
 }
 
 function parameterTable() {

@@ -106,13 +106,13 @@ function scatterFigure(i, known) {
   const shape = (width) => {
     const size = Math.min(width, 460);
     const make = numberScale(i, ...ends);
-    return { size, x: make(...ends, 54, size - 12), y: make(...ends, size - 54, 12) };
+    const [x, y] = [make(...ends, 54, size - 12), make(...ends, size - 54, 12)];
+    return { size, x, y, dots: pairs.map(([p, value, d]) => [x(p), y(value), d]) };
   };
   const draw = (width) => {
-    const { size, x, y } = shape(width);
+    const { size, x, y, dots } = shape(width);
     const color = paint("accent");
-    const dots = pairs.map(([p, value]) => [x(p), y(value), color]);
-    const picture = pointImage(dots, size, size, pairs.length > 3000 ? 1.5 : 2.5, 0.35);
+    const picture = pointImage(dots, () => color, size, size, pairs.length > 3000 ? 1.5 : 2.5, 0.35);
     return agreement(size, x, y, number, [picture, tenthMarks(groups, x, y, paint("down"), ends)], "predicted", "true");
   };
   const made = figure(
@@ -124,17 +124,13 @@ function scatterFigure(i, known) {
     ["row", "predicted", "true"],
     () => pairs.map(([p, y, d]) => [d, p, y]),
   );
-  openNearest(made, (width) => {
-    const { x, y } = shape(width);
-    return pairs.map(([p, value, d]) => [x(p), y(value), d]);
-  });
-  return made;
+  return openNearest(made, (width) => shape(width).dots);
 }
 
 /* Marks on axes of one scale, with the dashed line on which both agree. */
 function agreement(size, x, y, form, marks, below, beside) {
   const line = segment(x(x.low), y(y.low), x(x.high), y(y.high), paint("muted"), dashes("4 4"));
-  const titles = [axisTitle(size / 2, size - 16, below), axisTitle(14, size / 2, beside, true)];
+  const titles = [axisTitle(size / 2, size - 16, below), axisTitle(14, size / 2, beside, -90)];
   const axes = [bottomAxis(x, size - 54, size - 66, form), leftAxis(y, 54, size - 66, form)];
   return { parts: [...axes, line, ...marks, ...titles], height: size };
 }
@@ -146,32 +142,29 @@ function openNearest(made, points) {
     const box = drawing.getBoundingClientRect();
     const width = drawing.viewBox.baseVal.width;
     const [cx, cy] = [event.clientX - box.left, event.clientY - box.top].map((v) => (v * width) / box.width);
-    let best = [20 * 20, -1];
-    for (const [x, y, d] of points(width)) {
-      const distance = (x - cx) ** 2 + (y - cy) ** 2;
-      if (distance < best[0]) best = [distance, d];
-    }
-    if (best[1] >= 0) go("documents", best[1]);
+    const distances = points(width).map(([x, y, d]) => [Math.hypot(x - cx, y - cy), d]);
+    const [, best] = distances.reduce((least, one) => (one[0] < least[0] ? one : least), [20, -1]);
+    if (best >= 0) go("documents", best);
   });
+  return made;
 }
 
-/* Points as one picture: [x, y, colour]; of very many, a coarser one that is made quickly. */
-function pointImage(points, width, height, radius, opacity) {
+/* Points [x, y, row] as one picture; of very many, a coarser one that is made quickly. */
+function pointImage(points, colorOf, width, height, radius, opacity) {
   const many = points.length > 10000;
   const fine = many ? 1 : 2;
   const canvas = el("canvas", { width: Math.round(fine * width), height: Math.round(fine * height) });
   const pen = canvas.getContext("2d");
   pen.scale(fine, fine);
   pen.globalAlpha = opacity;
-  for (const [x, y, color] of points) {
-    pen.fillStyle = color;
-    if (many) {
-      pen.fillRect(x - radius, y - radius, 2 * radius, 2 * radius);
-      continue;
+  for (const [x, y, d] of points) {
+    pen.fillStyle = colorOf(d);
+    if (many) pen.fillRect(x - radius, y - radius, 2 * radius, 2 * radius);
+    else {
+      pen.beginPath();
+      pen.arc(x, y, radius, 0, 7);
+      pen.fill();
     }
-    pen.beginPath();
-    pen.arc(x, y, radius, 0, 7);
-    pen.fill();
   }
   return svg("image", { href: canvas.toDataURL(), width, height });
 }
@@ -184,10 +177,11 @@ function histogram(values, n = 24) {
   return counts.map((count, b) => ({ from: low + b * step, to: low + (b + 1) * step, count }));
 }
 
-/* Counts in the colours of their side of zero, with dashed lines at marks. */
-function drawHistogram(width, found, marks) {
+/* How many values lie where, in the colours of their side of zero, with dashed lines at marks. */
+function drawHistogram(width, values, marks) {
   const height = 260;
-  const x = scale(found[0].from, found[found.length - 1].to, 48, width - 12);
+  const found = histogram(values);
+  const x = scale(found[0].from, found.at(-1).to, 48, width - 12);
   const y = scale(0, Math.max(...found.map(({ count }) => count), 1), height - 40, 10);
   const boxes = found.map(({ from, to, count }) =>
     box(x(from) + 0.5, y(count), Math.max(x(to) - x(from) - 1, 1), y(0) - y(count), upDown((from + to) / 2)),
@@ -199,14 +193,14 @@ function drawHistogram(width, found, marks) {
 }
 
 function residualFigure(i, known) {
-  const found = histogram(known.map((d) => errorOf(i, d)));
+  const errors = known.map((d) => errorOf(i, d));
   return figure(
     "residuals",
     "Errors: predicted less true",
     "To the right of zero predictions are too high.",
-    (width) => drawHistogram(width, found, [0]),
+    (width) => drawHistogram(width, errors, [0]),
     ["row", "error"],
-    () => known.map((d) => [d, errorOf(i, d)]),
+    () => known.map((d, at) => [d, errors[at]]),
   );
 }
 
@@ -273,8 +267,8 @@ function confusionFigure(i, known) {
     const parts = [label(left, 12, "predicted →", small()), label(left - 6, top - 6, "true ↓", small("end"))];
     order.forEach((c, r) => {
       const x = left + (r + 0.5) * cell;
-      const turned = { "font-size": 11, transform: `rotate(-50 ${x} ${top - 8})` };
-      parts.push(label(x, top - 8, fitText(classes[c], Math.min(84, (width - x) / 0.65), 11, true), turned));
+      const text = fitText(classes[c], Math.min(84, (width - x) / 0.65), 11, true);
+      parts.push(label(x, top - 8, text, anchored("start", 11, turned(-50, x, top - 8))));
       const n = ` (${whole(sizes[c])})`;
       const name = fitText(classes[c], left - 10 - textWidth(n, 11), 11, true) + n;
       parts.push(label(left - 6, top + (r + 0.5) * cell + 4, name, anchored("end")));
@@ -283,11 +277,11 @@ function confusionFigure(i, known) {
         const place = [left + q * cell + 1, top + r * cell + 1, cell - 2, cell - 2];
         const color = blend(paint("surface"), paint(c === p ? "up" : "down"), 0.75 * share);
         const style = anchored("middle", cell > 40 ? 12 : 10);
-        const text = share ? `${Math.round(100 * share)}` : "·";
+        const figures = share ? `${Math.round(100 * share)}` : "·";
         const spoken = `True ${classes[c]}, predicted ${classes[p]}: ${table[c][p]} documents`;
         const more = tip(`${spoken}, ${percent(share)} of the class`);
         const mark = box(...place, color, { stroke: paint("line"), class: "cell" });
-        const shown = cell > 19 && label(left + (q + 0.5) * cell, top + (r + 0.5) * cell + 4, text, style);
+        const shown = cell > 19 && label(left + (q + 0.5) * cell, top + (r + 0.5) * cell + 4, figures, style);
         parts.push(pressable(spoken, () => showClass(c, p), {}, mark, shown, more));
       });
     });
@@ -370,7 +364,7 @@ function marginFigure(i, known) {
     "Margins",
     "How far the true class is ahead of the best other one. Left of zero the prediction is wrong; " +
       `left of the second line a document costs something.${carried}`,
-    (width) => drawHistogram(width, histogram(values), [0, parts[0].cost]),
+    (width) => drawHistogram(width, values, [0, parts[0].cost]),
     ["row", "margin", "support"],
     () => known.map((d, at) => [d, values[at], support ? support[d] : ""]),
   );

@@ -100,10 +100,8 @@ function whoseErrors() {
 
 /* Rows of documents, those that belong together side by side, and whom each belongs to: to itself where nobody said. */
 function togetherness() {
-  if (!app.together) {
-    const whose = app.data.arrays.together?.data ?? Uint32Array.from(upTo(nDocuments()));
-    app.together = { rows: Uint32Array.from(whose.keys()).sort((a, b) => whose[a] - whose[b]), whose };
-  }
+  const whose = app.data.arrays.together?.data ?? Uint32Array.from(upTo(nDocuments()));
+  app.together ??= { rows: Uint32Array.from(whose.keys()).sort((a, b) => whose[a] - whose[b]), whose };
   return app.together;
 }
 
@@ -113,25 +111,20 @@ function errorsOfMeans(codes, { counts, means }, signs) {
   const K = nTopics();
   const { rows, whose } = togetherness();
   const own = rows.filter((d) => signs.has(codes[d]));
-  const [parties, last] = [new Map(), new Map()];
-  for (const d of own) {
-    if (last.get(codes[d]) !== whose[d]) parties.set(codes[d], (parties.get(codes[d]) || 0) + 1);
-    last.set(codes[d], whose[d]);
-  }
   const weight = new Map();
   for (const [g, sign] of signs) {
-    const n = parties.get(g);
+    const n = new Set(own.filter((d) => codes[d] === g).map((d) => whose[d])).size;
     weight.set(g, n > 1 ? (sign / counts[g]) * Math.sqrt(n / (n - 1)) : NaN);
   }
-  const [sum, squares] = [new Float64Array(K), new Float64Array(K)];
+  const [total, squares] = [new Float64Array(K), new Float64Array(K)];
   own.forEach((d, place) => {
     const [w, centre] = [weight.get(codes[d]), means[codes[d]]];
-    for (let k = 0; k < K; k++) sum[k] += w * (data[d * K + k] / 65535 - centre[k]);
+    for (let k = 0; k < K; k++) total[k] += w * (data[d * K + k] / 65535 - centre[k]);
     if (place + 1 < own.length && whose[own[place + 1]] === whose[d]) return;
-    for (let k = 0; k < K; k++) squares[k] += sum[k] * sum[k];
-    sum.fill(0);
+    for (let k = 0; k < K; k++) squares[k] += total[k] * total[k];
+    total.fill(0);
   });
-  return squares.map((value) => Math.sqrt(value));
+  return squares.map(Math.sqrt);
 }
 
 function drawGrouped(place) {
@@ -159,7 +152,7 @@ function groupHeatmap({ names, at }, { counts, means, errors, overall }) {
     const [height, head] = [24, 92];
     const parts = names.map((name, g) => {
       const x = left + 8 + (g + 0.5) * cell;
-      const style = anchored("start", 11, { fill: paint("muted"), transform: `rotate(-38 ${x} ${head - 8})` });
+      const style = { ...small(), ...turned(-38, x, head - 8) };
       const text = fitText(`${name} (${whole(counts[g])})`, Math.min(110, (width - x) / 0.79), 11);
       return cell < 9 && g % 3 ? null : label(x, head - 8, text, style);
     });

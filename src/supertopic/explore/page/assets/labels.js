@@ -26,7 +26,6 @@ function setLabel(k, text) {
   if (label) app.labels[k] = label;
   else delete app.labels[k];
   keepLabels();
-  announce("labels");
 }
 
 function keepLabels() {
@@ -35,6 +34,7 @@ function keepLabels() {
   } catch {
     /* see readLabels */
   }
+  announce("labels");
 }
 
 /* {topic: name}, without what is no topic or no name. */
@@ -51,9 +51,8 @@ function exportLabels() {
 }
 
 async function importLabels(file) {
-  app.labels = { ...app.labels, ...checkLabels(JSON.parse(await file.text())) };
+  Object.assign(app.labels, checkLabels(JSON.parse(await file.text())));
   keepLabels();
-  announce("labels");
 }
 
 /* "Acting", or the topic's first words; "3  Acting"; "Topic 3: Acting"; as it is spoken; its share. */

@@ -50,13 +50,11 @@ function strongestTopic() {
   return app.data.effects ? order[largest(order.map((k) => Math.abs(effectOf(k, 0).value)))] : order[0];
 }
 
-/* A response as the head of the page names it. */
-const kindOf = (response) => (response.startsWith("hinge") ? "max-margin" : response.replaceAll("_", " "));
-
 function drawHead() {
   const { data } = app;
-  const response = ({ name, parts }) => `${cut(name, 40)}${parts.length ? ` (${kindOf(parts[0].response)})` : ""}`;
-  const predicts = data.outcomes.slice(0, 4).map((outcome) => said(response(outcome)));
+  const kindOf = ({ response }) => (response.startsWith("hinge") ? "max-margin" : response.replaceAll("_", " "));
+  const outcomeText = ({ name, parts }) => `${cut(name, 40)}${parts.length ? ` (${kindOf(parts[0])})` : ""}`;
+  const predicts = data.outcomes.slice(0, 4).map((outcome) => said(outcomeText(outcome)));
   const sizes = Object.entries({ topics: nTopics(), documents: nDocuments(), words: data.words.length });
   const facts = [data.estimator, ...sizes.map(([name, n]) => `${whole(n)} ${name}`)];
   const more = { class: "quiet", id: "theme", "aria-label": "Change between light and dark" };
@@ -171,7 +169,9 @@ function drawTheme(theme = app.theme) {
 function outside() {
   const read = (text) => readTyped(text, typedCovariates());
   const quantiles = { gammaQuantile, poissonQuantile, negativeBinomialQuantile, inverseGaussianQuantile };
+  const others = { answerOf, topicColor, relevance, frex, topWords, csvOf };
   return {
+    ...others,
     data: app.data,
     predictText: (text, probability = 0.9) =>
       app.data.outcomes.map((outcome) => predictOutcome(outcome, read(text).found, probability)),
@@ -182,13 +182,7 @@ function outside() {
       return { words: contributions(document, c), waterfall: app.data.effects ? waterfallOf(document, c) : null };
     },
     scoreOfDocument: (d) => Array.from(readDocument(d).found.score || []),
-    answerOf,
-    topicColor,
     special: { normalCdf, normalQuantile, gammaP, logGamma, digamma, ...quantiles },
-    relevance,
-    frex,
-    topWords,
-    csvOf,
   };
 }
 

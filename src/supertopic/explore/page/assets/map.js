@@ -58,8 +58,7 @@ function shades(color) {
 }
 
 /* Where topics lie on a drawing of some width, how large they are, and where documents lie among them.
- * Topics that would cover each other are pushed apart; a document lies nearer to the topics it has most of.
- */
+ * Topics that would cover each other are pushed apart; a document lies nearer to the topics it has most of. */
 function mapLayout(width) {
   app.layouts ??= new Map();
   if (!app.layouts.has(width)) {
@@ -161,7 +160,6 @@ function mapFigure() {
   };
   const draw = (width) => {
     const { circles, size } = mapLayout(width);
-    const dots = placesOf(width).map(([x, y, d]) => [x, y, colors.color(d)]);
     const marks = circles.map(({ k, cx, cy, r }) => {
       const ring = { fill: paint("surface"), "fill-opacity": 0.75, stroke: topicColor(k) };
       const disc = circle(cx, cy, r, { ...ring, "stroke-width": app.topic === k ? 4 : 2 });
@@ -175,8 +173,9 @@ function mapFigure() {
     const halo = { stroke: paint("surface"), "stroke-width": 3, "paint-order": "stroke", "pointer-events": "none" };
     const style = anchored("middle", 11, halo);
     const names = placeNames(circles, width, size).map(({ x, y, text }) => label(x, y, text, style));
-    const [radius, opacity] = nDocuments() > 5000 ? [1.3, 0.35] : [2.4, 0.55];
-    return { parts: [pointImage(dots, width, size, radius, opacity), ...marks, ...names], height: size };
+    const look = nDocuments() > 5000 ? [1.3, 0.35] : [2.4, 0.55];
+    const dots = pointImage(placesOf(width), colors.color, width, size, ...look);
+    return { parts: [dots, ...marks, ...names], height: size };
   };
   const made = figure(
     "map",

@@ -3,17 +3,13 @@
 /* Whether the first view starts with all classes: more than two of one response, each with effects of its own. */
 const hasMatrix = () => app.data.outcomes.length === 1 && columnOfClass(0, 2) >= 0;
 
-/* {recall, n} of each class; NaN where the truth is not known. */
+/* {recall, n} of each class. */
 function classRecalls() {
-  const { classes } = app.data.outcomes[0];
-  const [right, n] = [new Float64Array(classes.length), new Float64Array(classes.length)];
   const { y_0: truth, decided_0: decided } = app.data.arrays;
-  truth.data.forEach((y, d) => {
-    if (Number.isNaN(y)) return;
-    n[y] += 1;
-    right[y] += decided.data[d] === y ? 1 : 0;
+  return app.data.outcomes[0].classes.map((_, c) => {
+    const own = upTo(nDocuments()).filter((d) => truth.data[d] === c);
+    return { recall: mean(own.map((d) => Number(decided.data[d] === c))), n: own.length };
   });
-  return classes.map((_, c) => ({ recall: right[c] / n[c], n: n[c] }));
 }
 
 /* Effects that are drawn: clear ones, and of those without intervals the larger ones. */
@@ -56,9 +52,9 @@ function drawMatrixFigure(place) {
       const { recall, n } = recalls[c];
       const known = n ? ` (${percent(recall)} of ${whole(n)})` : "";
       const brief = n && classes.length > 8 ? ` (${percent(recall)})` : known;
-      const turned = { "font-size": 10, transform: `rotate(-65 ${x(c)} ${head - 8})` };
-      const text = label(x(c), head - 8, fitText(name, 106 - textWidth(brief, 10), 10, true) + brief, turned);
-      return pressable(`${name}${known}: effects of all topics`, () => open(c), { class: "row head" }, text);
+      const text = fitText(name, 106 - textWidth(brief, 10), 10, true) + brief;
+      const words = label(x(c), head - 8, text, anchored("start", 10, turned(-65, x(c), head - 8)));
+      return pressable(`${name}${known}: effects of all topics`, () => open(c), { class: "row head" }, words);
     });
     const rows = used.map((k, i) => {
       const own = upTo(classes.length).filter((c) => shown[c][k]);
@@ -79,10 +75,11 @@ function drawMatrixFigure(place) {
   };
   const table = () => [...used, ...rest].map((k) => [k, topicName(k), ...columns.map((c) => effectOf(k, c).value)]);
   const inPoints = app.data.effects.kinds[columns[0]] === "points";
+  const unit = inPoints ? "in percentage points of its probability" : "in its score";
   const note =
-    `What the prediction of each class changes by from little to much of a topic (${quantiles()}), ` +
-    `${inPoints ? "in percentage points of its probability" : "in its score"}: blue up, orange down, the area of a dot its size; only clear effects. ` +
-    "In brackets: how many documents of a class are recognised. Choose a class for its intervals.";
+    `What the prediction of each class changes by from little to much of a topic (${quantiles()}), ${unit}: ` +
+    "blue up, orange down, the area of a dot its size; only clear effects. In brackets: how many documents of a " +
+    "class are recognised. Choose a class for its intervals.";
   const made = figure("matrix", "Topics and classes", note, draw, ["topic", "label", ...classes], table);
   const title = el("summary", {}, `${rest.length === 1 ? "One topic" : `${rest.length} topics`} that no class uses`);
   const links = el("p", {}, listed(rest.map((k) => topicLink(k))));

@@ -1,6 +1,5 @@
 /* What is printed, on light ground: of the first view the summary, the axis, the cards of the topics with the largest
- * effects, and the fit; of another view what it shows. All of it is laid out and drawn before the browser prints.
- */
+ * effects, and the fit; of another view what it shows. All of it is drawn before the browser prints. */
 
 const N_CARDS = 6;
 

@@ -6,7 +6,8 @@ function prevalenceFigures() {
   const figures = found.terms.map(({ name, rows }, place) => {
     const order = rows.toSorted((a, b) => b.estimate - a.estimate);
     const items = order.map(({ topic, label, estimate: value, lower: low, upper: high, again }) => {
-      const text = `${typeof topic === "number" ? topicName(topic) : label}${again === null ? "" : ` (${percent(again)})`}`;
+      const share = again === null ? "" : ` (${percent(again)})`;
+      const text = `${typeof topic === "number" ? topicName(topic) : label}${share}`;
       return { name: text, value, low, high, color: paint(low > 0 || high < 0 ? "accent" : "muted") };
     });
     const head = ["topic", "label", "estimate", "lower", "upper"];

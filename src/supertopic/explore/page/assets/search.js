@@ -6,12 +6,8 @@ function searchBox() {
     put(found, foundLines(text.trim().toLowerCase()));
     found.hidden = !found.childNodes.length;
   }, 150);
-  const input = el("input", {
-    type: "search",
-    placeholder: "Search topics, words, texts",
-    "aria-label": "Search topics, words and documents",
-    oninput: (event) => show(event.target.value),
-  });
+  const names = { placeholder: "Search topics, words, texts", "aria-label": "Search topics, words and documents" };
+  const input = el("input", { type: "search", ...names, oninput: (event) => show(event.target.value) });
   const close = () => {
     input.value = "";
     found.hidden = true;

@@ -158,8 +158,7 @@ function columnOfClass(place, code) {
 }
 
 /* The prediction and the truth of a document: {y, mean, ends} or {y, chances, decided}.
- * `chances` of a margin are scores; `probabilities` stand beside them where the model has some.
- */
+ * `chances` of a margin are scores; `probabilities` stand beside them where the model has some. */
 function answerOf(place, d) {
   const { y, predicted, low, high, decided, chances: beside } = answersOf(place);
   if (low) return { y: y.data[d], mean: predicted.data[d], ends: [low.data[d], high.data[d]] };

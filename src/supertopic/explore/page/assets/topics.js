@@ -1,18 +1,14 @@
 /* The first view: which topics the response goes with, the card of one of them, and the worst predictions. */
 
 function drawTopics(root) {
-  const axis = div("axis-place");
-  const worst = div("worst-place");
-  const side = el("div", { class: "card", id: "card", "aria-live": "polite" });
-  root.replaceChildren(
-    panel(div("lead"), ["column", "labels", "theme"], drawLead),
-    div("two first", axis, side, worst),
-    panel(div("beside"), ["column", "theme"], drawWordEffects),
-  );
-  panel(axis, ["column", "labels", "theme"], drawAxisFigure);
+  const holder = el("div", { class: "card", id: "card", "aria-live": "polite" });
+  const lead = panel(div("lead"), ["column", "labels", "theme"], drawLead);
+  const axis = panel(div("axis-place"), ["column", "labels", "theme"], drawAxisFigure);
+  const side = panel(holder, ["topic", "column", "labels", "theme"], drawCard);
+  const worst = panel(div("worst-place"), ["column", "theme"], drawWorst);
+  const beside = panel(div("beside"), ["column", "theme"], drawWordEffects);
   panel(axis, ["topic"], markRows);
-  panel(worst, ["column", "theme"], drawWorst);
-  panel(side, ["topic", "column", "labels", "theme"], drawCard);
+  put(root, lead, div("two first", axis, side, worst), beside);
 }
 
 /* What is looked at; `whole`: with all classes at once among the choices. */

@@ -8,18 +8,12 @@ function drawTyped(root) {
   typed.text ||= exampleText();
   const result = el("div", { class: "result", "aria-live": "polite" });
   const again = later(() => announce("typed"), 120);
-  const area = el("textarea", {
-    id: "typed",
-    rows: 7,
-    dir: "auto",
-    spellcheck: false,
-    placeholder: "Type or paste a text here.",
-    value: typed.text,
-    oninput: (event) => {
-      typed.text = event.target.value;
-      again();
-    },
-  });
+  const oninput = (event) => {
+    typed.text = event.target.value;
+    again();
+  };
+  const look = { id: "typed", rows: 7, dir: "auto", spellcheck: false, placeholder: "Type or paste a text here." };
+  const area = el("textarea", { ...look, value: typed.text, oninput });
   const counts = inference.tokens.is_default;
   const note = para(
     "note",
@@ -28,8 +22,7 @@ function drawTyped(root) {
   );
   const tools = div("tools", probabilityChooser(), explainChooser(), exampleButton(area));
   const asked = div(null, field("Your text", area), tools, covariateFields(again), note);
-  put(root, div("two typed", asked, result));
-  return panel(result, ["typed", "column", "labels", "theme"], drawResult);
+  return put(root, div("two typed", asked, panel(result, ["typed", "column", "labels", "theme"], drawResult)));
 }
 
 function probabilityChooser() {
