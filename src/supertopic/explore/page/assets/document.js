@@ -304,17 +304,12 @@ function intervalFigure(place, { y, mean: predicted, ends }) {
     const x = scale(low, high, 16, width - 16);
     const [from, to] = ends.map((value) => x(clamp(value, low, high)));
     const band = { "stroke-width": 6, "stroke-linecap": "round", opacity: 0.35 };
-    const diamond = {
-      d: `M${x(y)} 8l6 8l-6 8l-6 -8z`,
-      fill: paint("surface"),
-      stroke: paint("ink"),
-      "stroke-width": 2,
-    };
+    const edge = { fill: paint("surface"), stroke: paint("ink"), "stroke-width": 2 };
     const parts = [
       bottomAxis(x, 30, 24),
       segment(from, 16, to, 16, paint("accent"), band),
       circle(x(predicted), 16, 6, { fill: paint("accent") }),
-      isKnown(y) && svg("path", diamond),
+      isKnown(y) && svg("path", { d: `M${x(y)} 8l6 8l-6 8l-6 -8z`, ...edge }),
     ];
     return { parts, height: 52 };
   };

@@ -4,11 +4,11 @@
 const productVariance = (score, moment) => (moment > 1e-300 ? Math.max(2 * (Math.log(moment) - score), 0) : 0);
 const plainVariance = (score, moment) => Math.max(moment - score * score, 0);
 
-/* The mean of exp s for a doubt of such a variance, less one. */
+/* The squared coefficient of variation of exp s. */
 const doubtOf = (variance) => Math.expm1(Math.min(variance, 300));
 const sigmoid = (x) => 1 / (1 + Math.exp(-x));
 const pair = (one) => [1 - one, one];
-/* A score whose logistic is that of the mean over its doubt. */
+/* A score so far drawn in that its logistic is about the mean of those of a normal s. */
 const flattened = (score, variance) => score / Math.sqrt(1 + (Math.PI / 8) * variance);
 /* The ends of an interval, by quantiles. */
 const endsOf = (level, quantile) => [0.5 * (1 - level), 0.5 * (1 + level)].map((tail) => quantile(tail));

@@ -1,5 +1,6 @@
 /* Sums, and the special functions that predictions and intervals need. */
 
+/* 0, 1, …, n - 1. */
 const upTo = (n) => Array.from({ length: n }, (_, i) => i);
 const clamp = (value, low, high) => Math.max(low, Math.min(high, value));
 const sum = (values) => values.reduce((total, value) => total + value, 0);
@@ -11,6 +12,7 @@ function dot(a, b) {
   return total;
 }
 
+/* The standard deviation. */
 function spreadOf(values) {
   const centre = mean(values);
   return Math.sqrt(mean(values.map((value) => (value - centre) ** 2)));
