@@ -199,11 +199,35 @@ def test_covariates_are_numbers_and_categories(tmp_path, data):
         "predict", out, tmp_path / "gap.csv", "--text", "body", "-o", tmp_path / "p.csv"
     )
     frame.assign(group="up").to_csv(tmp_path / "new.csv", index=False)
-    assert "'up', which was not there in fit" in fails(
-        "predict", out, tmp_path / "new.csv", "--text", "body", "-o", tmp_path / "p.csv"
+    assert (
+        "'up', which was not there in fit; expected 'left', 'right' (new ones add nothing after fit --handle-unknown"
+        in fails("predict", out, tmp_path / "new.csv", "--text", "body", "-o", tmp_path / "p.csv")
     )
     fit(data, out, "-k", 2)
     assert "fitted without covariates" in misused("predict", out, data, "--text", "body", "--covariates", "age")
+
+
+def test_unknown_covariates_are_ignored_where_the_fit_was_asked_to(tmp_path, data):
+    out, frame = tmp_path / "m.supertopic", pd.read_csv(data)
+    asked = ["--target", "spent", "--covariates", "age,group", "-k", 2]
+    fit(data, out, *asked, "--handle-unknown", "ignore")
+    assert 'handle-unknown = "ignore"' in (tmp_path / "m.supertopic.toml").read_text(encoding="utf-8")
+    rows = frame.assign(age=[np.nan, 30.0] * 60, group=["up", None, "left"] * 40)
+    rows.to_csv(tmp_path / "gap.csv", index=False)
+    expected = supertopic.load(out).predict(frame["body"], covariates=rows[["age", "group"]])
+    given = [tmp_path / "gap.csv", "--text", "body"]
+    found = pd.read_csv(io.StringIO(run("predict", out, *given).stdout))
+    np.testing.assert_allclose(found["prediction"], expected, rtol=1e-4)
+    assert run("evaluate", out, *given, "--target", "spent").exit_code == 0
+    assert run("report", out, *given, "--out", tmp_path / "page.html").exit_code == 0
+    assert "'age' is empty in 60 of 120 rows" in fails("fit", *given, *asked, "-o", tmp_path / "no")
+    (tmp_path / "fit.toml").write_text('handle-unknown = "ignore"\n', encoding="utf-8")
+    fit(data, tmp_path / "n.supertopic", *asked, "--config", tmp_path / "fit.toml")
+    assert supertopic.load(tmp_path / "n.supertopic").fitted_.spec.schema.columns.unknown == "ignore"
+    streamed = [*asked, "--stream", "--inference", "svi", "--handle-unknown", "ignore"]
+    fit(data, tmp_path / "s.supertopic", *streamed)
+    rows[:1].to_csv(tmp_path / "one.csv", index=False)  # a column of it is all empty
+    assert run("predict", tmp_path / "s.supertopic", tmp_path / "one.csv", "--text", "body").exit_code == 0
 
 
 def test_every_command_has_json():
@@ -222,6 +246,11 @@ BAD = {
     "names of responses": (["--target", "price,stars", "--response", "a,b,c"], "got 3 names for 2 columns"),
     "no covariates": (["--covariates", "age"], "the model lda does not take them; slda and sstm do"),
     "the target": (["--target", "price", "--covariates", "price"], "'price' is the target"),
+    "unknown": (["--target", "price", "--covariates", "age", "--handle-unknown", "skip"], "not one of error, ignore"),
+    "unknown what": (
+        ["--target", "price", "--handle-unknown", "ignore"],
+        "is about --covariates, of which there are none",
+    ),
     "regions": (["--regions", "3"], "the model lda does not take it; geo-sage does"),
 }
 

@@ -17,7 +17,7 @@ from rich.table import Table
 from supertopic.cli import options as opt
 from supertopic.cli.answers import Answers, answers_of
 from supertopic.cli.documents import load_model, read_documents
-from supertopic.cli.learning import covariates_for, covariates_from, metadata_from, split_names
+from supertopic.cli.learning import covariates_for, covariates_of, metadata_from, split_names
 from supertopic.cli.outcomes import outcomes_of, takes_texts
 from supertopic.cli.show import note, say, say_json, show
 
@@ -56,7 +56,7 @@ def evaluate(
     documents, cells, _ = read_documents(data, text, columns, more, encoding=encoding)
     trial = Trial(fitted, documents, method)
     if targets:
-        given = covariates_from(cells, beside)
+        given = covariates_of(fitted, cells, beside)
         trial.answers = answers_of(fitted, trial.readable, cells, targets, given, metadata_from(cells, fitted))
     elif outcomes_of(fitted):
         note("The predictions are not measured: say with --target which column holds the truth.")

@@ -46,7 +46,9 @@ HOLDING = {
 }
 
 
-@opt.takes(Words=opt.WORDS, Documents={**opt.BESIDE, **opt.PREVALENCE}, Fitting={**opt.FITTING, **HOLDING})
+@opt.takes(
+    Words=opt.WORDS, Documents={**opt.UNKNOWN, **opt.BESIDE, **opt.PREVALENCE}, Fitting={**opt.FITTING, **HOLDING}
+)
 def fit(
     context: typer.Context,
     data: opt.Data,
@@ -77,7 +79,8 @@ def fit(
     """
     checkpoint = given["checkpoint"]
     given["metadata"] = with_formula(given["metadata"], given["prevalence"])
-    asked = Question.of(model, target, response, covariates, {name: given[name] for name in opt.BESIDE})
+    beside = {name: given[name] for name in opt.BESIDE}
+    asked = Question.of(model, target, response, covariates, beside, given["handle_unknown"])
     given |= _streaming(data, asked.model, given)
     options = opt.values_of({**opt.FITTING, **opt.PREVALENCE}, given)
     options |= {"topics": topics, "seed": seed, "jobs": jobs, "checkpoint": checkpoint}
@@ -99,7 +102,7 @@ def fit(
         documents, column, learned = _read(data, text, encoding, asked, given)
         estimator = build(asked.model, options, learned.kind, **learned.params, **more)
         with _telling_of(checkpoint):
-            estimator.fit(documents, **({} if given["stream"] else learned.arguments))
+            estimator.fit(documents, **({} if given["stream"] else learned.arguments), **asked.how)
             if given["refits"]:
                 estimator.find_again(given["refits"])
         save_somewhere(estimator, out)

@@ -68,7 +68,11 @@ def _is_usage(error: Exception) -> bool:
 
 
 # how the library's messages name what is an option here
-IN_PYTHON = {"pass encoding='latin-1'": "give --encoding latin-1", "(max_iter)": "(--iterations)"}
+IN_PYTHON = {
+    "pass encoding='latin-1'": "give --encoding latin-1",
+    "(max_iter)": "(--iterations)",
+    "fit(…, handle_unknown='ignore')": "fit --handle-unknown ignore",
+}
 
 
 def _one_line(error: BaseException | Warning | str) -> str:

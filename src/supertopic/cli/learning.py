@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from supertopic.cli.models import find_entry
+from supertopic.cli.models import find_entry, refuse_choice
 from supertopic.cli.show import note
 from supertopic.cli.target import Choice, ColumnValues, check_target, choose, unlabelled
 
@@ -70,11 +70,12 @@ class Question:
     response: str | None
     covariates: list[str]
     beside: dict[str, list[str]] = field(default_factory=dict)  # the columns of metadata, groups and times
+    unknown: str = "error"  # what becomes of covariates that the fit has not seen
 
     @classmethod
     def of(
         cls, model: str | None, target: str | None, response: str | None, covariates: str,
-        beside: Mapping[str, str | None] | None = None,
+        beside: Mapping[str, str | None] | None = None, unknown: str = "error",
     ) -> Question:  # fmt: skip
         """Read the options, and refuse what the model or a stream cannot take, before anything is read.
 
@@ -84,7 +85,8 @@ class Question:
         if model is None and targets:
             note(f"Fitting slda, since --target {','.join(targets)} is to be predicted; another model with --model.")
         columns = {name: split_names(given) for name, given in (beside or {}).items() if given}
-        self = cls(model or ("slda" if targets else "lda"), targets, response, split_names(covariates), columns)
+        model = model or ("slda" if targets else "lda")
+        self = cls(model, targets, response, split_names(covariates), columns, unknown)
         check_target(self.model, targets, response)
         self._check_covariates()
         for name in ("groups", "times"):
@@ -103,6 +105,17 @@ class Question:
             why = f"{both[0]!r} is the target, expected another column."
         if self.covariates and why is not None:
             raise typer.BadParameter(why, param_hint="--covariates")
+        from supertopic.documents.covariates import UNKNOWN
+
+        if self.unknown not in UNKNOWN:
+            refuse_choice("handle_unknown", self.unknown, list(UNKNOWN))
+        if self.how and not self.covariates:
+            raise typer.BadParameter("is about --covariates, of which there are none.", param_hint="--handle-unknown")
+
+    @property
+    def how(self) -> dict[str, Any]:
+        """What `fit` takes that is no column."""
+        return {} if self.unknown == "error" else {"handle_unknown": self.unknown}
 
     @property
     def columns(self) -> list[str]:
@@ -179,23 +192,30 @@ def _places(cells: pd.DataFrame, targets: Sequence[str]) -> Learned:
     return Learned("place", place, {}, dict.fromkeys(targets, "degrees"))
 
 
-def covariates_from(cells: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame | None:
-    """Return the covariates as a frame, numbers as numbers and categories as text; refuse empty cells."""
+def covariates_from(cells: pd.DataFrame, names: Sequence[str], unknown: str = "error") -> pd.DataFrame | None:
+    """Return the covariates as a frame, numbers as numbers, categories as text; refuse empty cells unless ignored."""
     if not names:
         return None
     import pandas as pd
 
     columns = {}
     for name in names:
-        found = ColumnValues.of(cells[name], name)
+        found = ColumnValues.of(cells[name], name, may_be_empty=unknown == "ignore")
         empty = [place for place, value in enumerate(found.values) if value is None]
-        if empty:
+        if empty and unknown == "error":
             raise ValueError(
                 f"--covariates: column {name!r} is empty in {len(empty):,} of {len(cells):,} rows (the first is"
-                f" {empty[0] + 1}), expected a value in each"
+                f" {empty[0] + 1}), expected a value in each (new documents may have empty cells after fit"
+                " --handle-unknown ignore)"
             )
-        columns[name] = [str(value) for value in found.values] if found.is_text else found.as_numbers("covariates")
+        texts = [None if value is None else str(value) for value in found.values]
+        columns[name] = texts if found.is_text else found.as_numbers("covariates")
     return pd.DataFrame(columns)
+
+
+def covariates_of(model: TopicEstimator, cells: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame | None:
+    """Return the covariates of new documents, with empty cells if the fit was asked to ignore them."""
+    return covariates_from(cells, names, model.fitted_.spec.schema.columns.unknown)
 
 
 def takes_covariates(model: TopicEstimator) -> bool:

@@ -155,6 +155,14 @@ FITTING = {
 PREVALENCE = {
     "prevalence": named('How topic shares depend on columns of DATA, such as "~ party + spline(date, 5)".', "FORMULA")
 }
+UNKNOWN = {
+    "handle_unknown": _text(
+        "error",
+        "Covariates of new documents that are empty, or a category that was not there: refused, or taken to be at their"
+        " mean.",
+        "error|ignore",
+    )
+}
 BESIDE = {
     "metadata": named("What is known of each document: columns that the model keeps.", "COL,…"),
     "groups": named(

@@ -11,7 +11,7 @@ import typer
 
 from supertopic.cli import options as opt
 from supertopic.cli.documents import check_writable, load_model, open_table
-from supertopic.cli.learning import covariates_for, covariates_from, metadata_from, split_names
+from supertopic.cli.learning import covariates_for, covariates_of, metadata_from, split_names
 from supertopic.cli.outcomes import has_intervals, outcomes_of, predict_frame, takes_texts
 from supertopic.cli.response import topics_are_classes
 from supertopic.cli.show import note, say_json
@@ -141,7 +141,7 @@ def _documents(model: TopicEstimator, texts: list[str], corpus: Any, frame: pd.D
     metadata = metadata_from(frame, model)
     given = {} if metadata is None else {"metadata": metadata}
     shares = model.transform(documents, **given) if columns else np.zeros((len(corpus), 0))
-    predicted = predict_frame(model, documents, asked.interval, covariates_from(frame, asked.covariates), metadata)
+    predicted = predict_frame(model, documents, asked.interval, covariates_of(model, frame, asked.covariates), metadata)
     # float32 has enough digits and prints in nine characters
     predicted = predicted.astype(dict.fromkeys(predicted.select_dtypes("float"), np.float32))
     result = pd.concat([frame[asked.kept], predicted], axis=1)

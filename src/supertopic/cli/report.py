@@ -15,7 +15,7 @@ import typer
 from supertopic.cli import options as opt
 from supertopic.cli.answers import labels_of
 from supertopic.cli.documents import check_writable, load_model, open_table
-from supertopic.cli.learning import covariates_for, covariates_from, split_names
+from supertopic.cli.learning import covariates_for, covariates_of, split_names
 from supertopic.cli.show import note, say_json
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def report(
             texts,
             labels_of(fitted, frame, targets) if targets else None,
             metadata=frame[more] if more else None,
-            covariates=covariates_from(frame, extra),
+            covariates=covariates_of(fitted, frame, extra),
             title=title,
         )
     if out == "-":

@@ -45,13 +45,13 @@ class ColumnValues:
     dates: bool = False  # which are taken as years
 
     @classmethod
-    def of(cls, column: pd.Series, name: str) -> ColumnValues:
+    def of(cls, column: pd.Series, name: str, may_be_empty: bool = False) -> ColumnValues:
         """Convert a column as it was read; raise if it is empty or has values other than numbers and labels."""
         import numpy as np
 
         cells = [_cell(value, missing) for value, missing in zip(column.tolist(), column.isna(), strict=True)]
         known = [value for value in cells if value is not None]
-        if not known:
+        if not known and not may_be_empty:
             raise ValueError(f"column {name!r} is empty in all {len(cells):,} rows: there is nothing to learn from")
         from supertopic.dates import are_dates, years_of
 

@@ -49,14 +49,15 @@ def update(
     formula = getattr(fitted, "prevalence", None)
     given["metadata"] = with_formula(given["metadata"], formula if isinstance(formula, str) else None)
     beside = {name: split_names(columns) for name, columns in given.items() if columns}
-    asked = Question(type(fitted).__name__, [], None, covariates_for(fitted, covariates), beside)
+    unknown, columns = before.fitted_.spec.schema.columns.unknown, covariates_for(fitted, covariates)
+    asked = Question(type(fitted).__name__, [], None, columns, beside, unknown)
     _prepare(fitted, model)
     documents, cells, _ = read_documents(data, text, [*targets, *asked.columns], encoding=encoding)
     arguments = asked.learned(cells).arguments
     if targets:
         arguments["y"] = labels_of(fitted, cells, targets)
     start = time.perf_counter()
-    fitted.fit(documents, **arguments)
+    fitted.fit(documents, **arguments, **asked.how)
     save_somewhere(fitted, out)
     figures = fit_figures(fitted, time.perf_counter() - start, out)
     try:
