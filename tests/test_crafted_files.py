@@ -155,6 +155,14 @@ def test_an_array_that_no_estimator_has_is_refused(extra, tmp_path):
     assert not use(tmp_path / "m")
 
 
+def test_draws_of_coefficients_come_with_their_levels_and_dispersion(tmp_path):
+    manifest, arrays = read_model(GOLDEN / "fits" / "sstm-regressor.supertopic")
+    for name in ("draws.coef", "draws.intercept", "draws.dispersion"):
+        write_model(tmp_path / "m", manifest, {other: value for other, value in arrays.items() if other != name})
+        with pytest.raises(ValueError, match="one of them is missing"):
+            load(tmp_path / "m")
+
+
 NAMES = sorted(set(files.ESTIMATORS) & set(supertopic.__all__))
 
 

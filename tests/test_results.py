@@ -124,6 +124,7 @@ def test_without_folds_a_sentence_says_what_instead():
     assert not hasattr(model, "predict_proba")
     with pytest.raises(AttributeError, match="predict_proba: a max-margin model has decision values; cross_fit=5"):
         model.predict_proba(X)
+    assert not hasattr(model.set_params(cross_fit=5), "predict_proba")  # the fit had none
     with pytest.raises(ValueError, match="cross_fit: got 1, expected 0, or 2 and more folds"):
         MedLDAClassifier(3, cross_fit=1).fit(X, CLASSES)
 

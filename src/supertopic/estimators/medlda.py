@@ -324,8 +324,9 @@ class MedLDAClassifier(Classes, MedLDA):
 
     @property
     def predict_proba(self) -> Callable[..., np.ndarray]:
-        """Probabilities of the classes, (D, M), in the order of `classes_`; with `cross_fit` only."""
-        if not self.cross_fit:
+        """Probabilities of the classes, (D, M), in the order of `classes_`; after a fit with `cross_fit` only."""
+        fitted: Fitted | None = getattr(self, "fitted_", None)
+        if not (self.cross_fit if fitted is None else fitted.certainty.scaling is not None):
             raise AttributeError(
                 "predict_proba: a max-margin model has decision values; cross_fit=5 calibrates them into probabilities "
                 "on documents left out, and SLDAClassifier has its own"
@@ -337,7 +338,5 @@ class MedLDAClassifier(Classes, MedLDA):
     ) -> np.ndarray:
         """Probabilities of the classes, (D, M), in the order of `classes_`."""
         check_is_fitted(self, "fitted_")
-        scaling = self.fitted_.certainty.scaling
-        if scaling is None:
-            raise ValueError("predict_proba needs a fit with cross_fit, which this model was loaded or fitted without")
-        return scaled_probabilities(scaling, self._predicted(X, covariates, metadata, embeddings).scores.score)
+        score = self._predicted(X, covariates, metadata, embeddings).scores.score
+        return scaled_probabilities(cast(np.ndarray, self.fitted_.certainty.scaling), score)

@@ -127,6 +127,10 @@ ARRAYS = {
     "more.region_posterior": Shape("DA", _EITHER, least=0.0, sums=True),
 }
 TOGETHER = ("words", "members", "climb", "duals", "left_out", "others", "seen")  # groups of arrays that belong together
+PAIRS = (
+    ("certainty.heat", "certainty.zero"), ("certainty.knots", "certainty.widths"), ("draws.coef", "draws.intercept"),
+    ("draws.coef", "draws.dispersion"),
+)  # fmt: skip
 _UNKNOWN = Shape("*", ("float64", "float32", "int64", "int32", "bool"))
 
 
@@ -153,7 +157,7 @@ def check_arrays(fitted: Fitted, arrays: Mapping[str, np.ndarray], n_topics: int
         here = {name for name in arrays if name.startswith(f"{group}.")}
         if here and here != {name for name in ARRAYS if name.startswith(f"{group}.")}:
             raise ValueError(f"the arrays of {group} belong together, and one of them is missing")
-    for pair in (("certainty.heat", "certainty.zero"), ("certainty.knots", "certainty.widths")):
+    for pair in PAIRS:
         if (pair[0] in arrays) != (pair[1] in arrays):
             raise ValueError(f"{pair[0]} and {pair[1]}: one of them is missing")
     for name, array in arrays.items():
