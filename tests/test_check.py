@@ -1,5 +1,6 @@
 """`check`: where new documents lie outside what a fit has seen."""
 
+import json
 import warnings
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 from supertopic import LDA, SLDARegressor, Vectorizer, load
 from supertopic.documents.corpus import as_corpus
 from supertopic.fitted.seen import Seen
+from tests.cli_tools import fails, misused, run
 
 ALL = {"stop_words": None, "min_df": 1, "max_df": 1.0}
 WORDS = np.array([f"word{v}" for v in range(300)])
@@ -101,3 +103,26 @@ def test_models_of_batches_keep_nothing():
     found = LDA(3, inference="svi").partial_fit(texts(50, 0))
     with pytest.raises(ValueError, match="keeps nothing of the documents"):
         found.check(texts(10, 2))
+
+
+def test_the_command_has_an_exit_code_for_scripts(model, tmp_path):
+    model.save(tmp_path / "m")
+    age = np.random.default_rng(5).normal(40, 5, size=100)
+    frame = pd.DataFrame({"body": texts(100, 1), "age": age, "place": ["here", "there"] * 50})
+    frame.to_csv(tmp_path / "same.csv", index=False)
+    frame.assign(body=texts(100, 2, low=3, high=12), place="nowhere").to_csv(tmp_path / "other.csv", index=False)
+    frame.drop(columns="place").to_csv(tmp_path / "less.csv", index=False)
+    given = [tmp_path / "m", tmp_path / "same.csv", "--text", "body"]
+    done = run("check", *given)
+    assert done.exit_code == 0 and done.stdout == "The 100 documents lie where those of the fit do.\n"
+    done = run("check", tmp_path / "m", tmp_path / "other.csv", "--text", "body")
+    assert done.exit_code == 3 and "100 of 100 documents have fewer than 20 tokens" in done.stdout
+    told = json.loads(run("check", tmp_path / "m", tmp_path / "other.csv", "--text", "body", "--json").stdout)
+    assert (told["ok"], told["documents"]) == (False, 100)
+    assert [one["what"] for one in told["shifts"]] == ["length", "frequent words", "place"] and told["shifts"][0][
+        "share"
+    ] == 1.0
+    assert json.loads(run("check", *given, "--json").stdout) == {"ok": True, "documents": 100, "shifts": []}
+    assert run("check", tmp_path / "m", tmp_path / "less.csv", "--text", "body").exit_code == 0
+    assert "no column 'ages'" in fails("check", *given, "--covariates", "ages")
+    assert "Missing argument" in misused("check", tmp_path / "m")

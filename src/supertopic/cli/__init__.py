@@ -1,9 +1,9 @@
 """The command line. Heavy modules are imported only when a command runs.
 
 Commands: `fit`, `update`, `info`, `topics`, `explain`, `predict`, `evaluate`, `report`, `effects`, `compare`,
-`intrusion`, `select`, `demo` and `warm-up`, one file each. `models` is the table of models, `learning` turns columns
-into y and covariates, `target` chooses a response, `outcomes` makes a table of predictions and `response` one of
-coefficients, `answers` scores predictions, `summary` tells of a fit, `options` holds options, `documents` reads,
+`check`, `intrusion`, `select`, `demo` and `warm-up`, one file each. `models` is the table of models, `learning` turns
+columns into y and covariates, `target` chooses a response, `outcomes` makes a table of predictions and `response` one
+of coefficients, `answers` scores predictions, `summary` tells of a fit, `options` holds options, `documents` reads,
 `tables` writes, `show` prints, and `guard` turns errors into one sentence.
 """
 
@@ -14,6 +14,7 @@ from typing import Annotated
 import typer
 
 from supertopic.cli import (
+    check,
     compare,
     demo,
     effects,
@@ -53,6 +54,7 @@ for command in (
     report.report,
     effects.effects,
     compare.compare,
+    check.check,
     intrusion.intrusion,
     select.select,
     warm_up.warm_up,

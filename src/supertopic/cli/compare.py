@@ -13,7 +13,7 @@ from supertopic.cli.show import prose, say, say_json, show
 if TYPE_CHECKING:
     from supertopic.estimators.shared.results.comparison import Comparison
 
-CHANGED = 3  # exit code of --check
+CHANGED = 3  # exit code of --check, and of check
 
 
 def compare(

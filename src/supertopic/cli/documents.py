@@ -27,7 +27,7 @@ def open_table(
 ) -> tuple[str, Iterator[pd.DataFrame]]:
     """Return the name of the text column, and batches of rows with this column and the other requested `columns`.
 
-    beside : columns that are read as well if the table has all of them
+    beside : columns that are read as well if the table has them
     refuse_text : whether the text column must not be one of `columns`, which are targets
     """
     from supertopic.documents.readers import find_column, read_batches
@@ -39,8 +39,7 @@ def open_table(
         name = _choose_text(first, text)
         if name in columns and refuse_text:
             raise ValueError(f"--target: {name!r} is the column of the documents, expected another column")
-        more = beside if set(beside) <= set(first.columns) else ()
-        wanted = list(dict.fromkeys([name, *columns, *more]))
+        wanted = list(dict.fromkeys([name, *columns, *(column for column in beside if column in first.columns)]))
         for column in wanted:
             find_column(first, column)
     except ValueError:

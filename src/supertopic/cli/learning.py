@@ -146,6 +146,11 @@ def metadata_from(cells: pd.DataFrame, model: TopicEstimator) -> dict[str, Any] 
     return _columns(cells, names) if names and set(names) <= set(cells.columns) else None
 
 
+def metadata_seen(cells: pd.DataFrame, names: Iterable[str]) -> dict[str, Any] | None:
+    """Return those columns of metadata that hold something in the table; None if none does."""
+    return _columns(cells, [name for name in names if name in cells and cells[name].notna().any()]) or None
+
+
 def _learned(cells: pd.DataFrame, targets: Sequence[str], asked: str | None, model: str) -> Learned:
     entry = find_entry(model)
     if "place" in entry.estimators:

@@ -53,7 +53,7 @@ def report(
     prior = fitted.fitted_.prior_columns
     name, batches = open_table(data, text, columns=columns, beside=prior, encoding=encoding)
     texts, frame = _read_all(batches, name)
-    more = list(dict.fromkeys([*more, *(column for column in prior if column in frame)]))
+    more = list(dict.fromkeys([*more, *(prior if set(prior) <= set(frame) else ())]))
     with _file_of(out) as path:
         fitted.report(
             path,
