@@ -67,8 +67,8 @@ def test_the_command_line_goes_before_a_file_of_settings(tmp_path, data):
     [
         (None, "fit.toml cannot be read: No such file or directory"),
         ("topics =", "fit.toml cannot be read: it is no TOML"),
-        ("topcis = 3", "'topcis' is no option of a fit; did you mean 'topics'?"),
-        ("[topics]\nn = 3", "'topics' is no option of a fit"),
+        ("topcis = 3", "'topcis' is no option of supertopic fit; did you mean 'topics'?"),
+        ("[topics]\nn = 3", "'topics' is no option of supertopic fit"),
         ("topics = 0", "Invalid value for '--topics' / '-k'"),
     ],
 )

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from supertopic import LDA, GeoSAGE, SLDARegressor, load
-from tests.cli_tools import fails, run
+from tests.cli_tools import fails, misused, run
 from tests.test_compare import THEMES, documents
 
 SEED = 1
@@ -15,7 +15,9 @@ SEED = 1
 
 def week(path, themes, slopes, seed):
     texts, y = documents(themes, slopes, n=150, seed=seed)
-    pd.DataFrame({"body": texts, "stars": y, "age": np.arange(150) % 7}).to_csv(path, index=False)
+    pd.DataFrame({"body": texts, "stars": y, "age": np.arange(150) % 7, "author": np.arange(150) % 20}).to_csv(
+        path, index=False
+    )
     return path
 
 
@@ -66,3 +68,44 @@ def test_what_cannot_go_on_is_refused(folder, tmp_path):
     )
     assert not out.exists()
     assert "begins anew" in run("update", tmp_path / "geo", *week_of, "--target", "stars,age").output
+
+
+def test_the_settings_of_an_update_repeat_it(folder, tmp_path):
+    out = tmp_path / "this.supertopic"
+    given = [folder / "last.supertopic", folder / "week.csv", "--text", "body"]
+    assert run("update", *given, "--out", out).exit_code == 0
+    settings = (tmp_path / "this.supertopic.toml").read_text(encoding="utf-8")
+    assert "supertopic update --config THIS_FILE --force" in settings and "last.supertopic" in settings
+    first = out.read_bytes()
+    out.unlink()
+    assert "this.supertopic.toml is already there" in fails("update", *given, "--out", out)
+    assert run("update", "--config", tmp_path / "this.supertopic.toml", "--force").exit_code == 0
+    assert out.read_bytes() == first
+    (tmp_path / "wrong.toml").write_text("topics = 3")
+    assert "is no option of supertopic update" in misused(
+        "update", *given, "-o", out, "--config", tmp_path / "wrong.toml"
+    )
+
+
+def test_groups_times_and_what_is_unknown_are_those_of_the_first_fit(folder, tmp_path):
+    frame = pd.read_csv(folder / "last.csv").assign(day=np.arange(150))
+    frame.to_csv(tmp_path / "last.csv", index=False)
+    given = ["--text", "body", "--quiet"]
+    asked = ["--target", "stars", "--covariates", "age", "--handle-unknown", "ignore", "-k", 3, "--iterations", 3]
+    beside = ["--groups", "author", "--times", "day"]
+    assert run("fit", tmp_path / "last.csv", *given, *asked, *beside, "-o", tmp_path / "m").exit_code == 0
+    assert run("update", tmp_path / "m", tmp_path / "last.csv", *given, "-o", tmp_path / "n").exit_code == 0
+    fitted = load(tmp_path / "n").fitted_
+    assert fitted.notes["beside"] == {"groups": "author", "times": "day"}
+    assert fitted.spec.schema.columns.unknown == "ignore"
+    told = json.loads(run("info", tmp_path / "n", "--json").stdout)
+    assert (told["targets"], told["groups"], told["times"]) == ({"stars": "gaussian"}, "author", "day")
+    shown = run("info", tmp_path / "n").stdout
+    assert "stars (gaussian)" in shown and "author" in shown and "day" in shown
+    frame.drop(columns="author").to_csv(tmp_path / "less.csv", index=False)
+    done = run("update", tmp_path / "m", tmp_path / "less.csv", *given[:2], "-o", tmp_path / "o")
+    assert done.exit_code == 0 and "The first fit had --groups author, a column that DATA has not" in done.stderr
+    assert load(tmp_path / "o").fitted_.notes["beside"] == {"times": "day"}
+    alone = [*given, "--groups", "", "--times", "", "-o", tmp_path / "p"]
+    assert run("update", tmp_path / "m", tmp_path / "last.csv", *alone).exit_code == 0
+    assert "beside" not in load(tmp_path / "p").fitted_.notes

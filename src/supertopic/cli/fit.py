@@ -14,7 +14,6 @@ import typer
 from supertopic.cli import options as opt
 from supertopic.cli.documents import (
     BATCH,
-    check_writable,
     is_many_files,
     open_table,
     read_columns,
@@ -24,7 +23,7 @@ from supertopic.cli.documents import (
 from supertopic.cli.guard import Stopped
 from supertopic.cli.learning import Learned, Question, with_formula
 from supertopic.cli.models import build, check_options, find_entry
-from supertopic.cli.settings import Config, settings_of
+from supertopic.cli.settings import Config, check_outputs, write_settings
 from supertopic.cli.show import is_quiet, note, prose, say, say_json, say_next
 from supertopic.cli.summary import fit_figures, say_fit, tallying_vectorizer
 
@@ -90,11 +89,7 @@ def fit(
         options["checkpoint"] = _checkpoint(checkpoint, given["checkpoint_every"], out)
     more: dict[str, Any] = {"vectorizer": tallying_vectorizer(**opt.word_params(given))}
     more["verbose"] = 0 if is_quiet() else 2 if verbose else 1
-    settings = f"{out}.toml"
-    check_writable(out, inputs=[data], force=force)
-    check_writable(settings, inputs=[data], force=force)
-    from supertopic.persistence import write_atomically
-
+    settings = check_outputs(out, [data], force)
     with _connected(given["scheduler"]) as client:
         if client is not None:
             more["backend"] = client
@@ -106,7 +101,7 @@ def fit(
             if given["refits"]:
                 estimator.find_again(given["refits"])
         save_somewhere(estimator, out)
-    write_atomically(settings, settings_of(context).encode(errors="replace"))
+    write_settings(context, settings)
     figures = fit_figures(estimator, time.perf_counter() - start, out)
     if as_json:
         figures |= {"targets": learned.responses, "covariates": asked.covariates}

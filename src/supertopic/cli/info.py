@@ -8,7 +8,7 @@ from supertopic.cli.show import facts, say_json, show
 
 
 def info(model: opt.ModelFile, as_json: opt.Json = False) -> None:
-    """Say what MODEL is: its kind, size, the date and the data of its fit, and its score on documents it had not seen.
+    """Say what MODEL is: its kind, size and target, the date and data of its fit, and its score on unseen documents.
 
     Two models with the same fingerprint of data learned from the same documents.
     """
@@ -21,6 +21,9 @@ def info(model: opt.ModelFile, as_json: opt.Json = False) -> None:
         "topics": fitted.n_topics,
         "documents": fitted.n_seen,
         "vocabulary": fitted.vocabulary.n_words,
+        "targets": {one.name: one.response for one in fitted.spec.schema.targets},
+        "groups": fitted.notes.get("beside", {}).get("groups"),
+        "times": fitted.notes.get("beside", {}).get("times"),
         "fitted": fitted.date or None,
         "data": fitted.data or None,
     }
@@ -28,7 +31,9 @@ def info(model: opt.ModelFile, as_json: opt.Json = False) -> None:
     if as_json:
         say_json({**found, "scores": measured})
         return
-    told = {name: f"{value:,}" if isinstance(value, int) else str(value) for name, value in found.items() if value}
+    targets = ", ".join(f"{name} ({response})" for name, response in found["targets"].items())
+    shown = {**found, "targets": targets}
+    told = {name: f"{value:,}" if isinstance(value, int) else str(value) for name, value in shown.items() if value}
     for name, one in measured.items():
         what = "right" if "right" in one else "explained"
         ends = f"({one['low']:.0%} to {one['high']:.0%})"

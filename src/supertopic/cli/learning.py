@@ -127,10 +127,12 @@ class Question:
     def learned(self, cells: pd.DataFrame) -> Learned:
         """Return what the columns say; what is chosen or missing is printed."""
         found = _learned(cells, self.targets, self.response, self.model) if self.targets else Learned()
+        import pandas as pd
+
         beside: dict[str, Any] = {}
         for what, names in self.beside.items():
             columns = _columns(cells, names)
-            beside[what] = columns if what == "metadata" else columns[names[0]]
+            beside[what] = columns if what == "metadata" else pd.Series(columns[names[0]], name=names[0])
         return replace(found, covariates=covariates_from(cells, self.covariates), beside=beside)
 
 

@@ -9,6 +9,8 @@ from typing import Annotated, Any
 
 import typer
 
+from supertopic.cli.documents import check_writable
+
 _OF_THE_TERMINAL = {"config", "force", "as_json", "verbose", "quiet", "help"}  # change nothing in a fit
 
 
@@ -16,7 +18,7 @@ def _use(context: typer.Context, path: str | None) -> str | None:
     """Take the options of the file where the command line has none."""
     if path is not None and not context.resilient_parsing:
         known = {str(one.name) for one in context.command.params} - _OF_THE_TERMINAL
-        context.default_map = _read(path, known)
+        context.default_map = _read(path, known, str(context.command.name))
     return path
 
 
@@ -34,7 +36,7 @@ Config = Annotated[
 ]
 
 
-def _read(path: str, known: set[str]) -> dict[str, Any]:
+def _read(path: str, known: set[str], command: str) -> dict[str, Any]:
     """The values of a file of settings by parameter; refuses what is no option."""
     try:
         with open(path, "rb") as file:
@@ -48,18 +50,30 @@ def _read(path: str, known: set[str]) -> dict[str, Any]:
         if name not in known or isinstance(value, dict):
             near = get_close_matches(name, known, n=1)
             hint = f"; did you mean {near[0].replace('_', '-')!r}?" if near else "."
-            raise typer.BadParameter(f"{path}: {key!r} is no option of a fit{hint}", param_hint="--config")
+            raise typer.BadParameter(
+                f"{path}: {key!r} is no option of supertopic {command}{hint}", param_hint="--config"
+            )
         found[name] = ",".join(map(str, value)) if isinstance(value, list) else value
     return found
 
 
-def settings_of(context: typer.Context) -> str:
-    """The options of this fit that are not the usual ones, as TOML."""
-    from supertopic import __version__
+def check_outputs(out: str, inputs: list[str], force: bool) -> str:
+    """The name of the file of settings beside a model; refuses names of files that are there, or cannot be."""
+    settings = f"{out}.toml"
+    for path in (out, settings):
+        check_writable(path, inputs=inputs, force=force)
+    return settings
 
-    lines = [f"# supertopic {__version__}. This repeats the fit: supertopic fit --config THIS_FILE --force"]
+
+def write_settings(context: typer.Context, path: str) -> None:
+    """Write the options of this fit that are not the usual ones, as TOML."""
+    from supertopic import __version__
+    from supertopic.persistence import write_atomically
+
+    name = context.command.name
+    lines = [f"# supertopic {__version__}. This repeats the {name}: supertopic {name} --config THIS_FILE --force"]
     for one in context.command.params:
         value = context.params.get(str(one.name))
         if one.name not in _OF_THE_TERMINAL and value is not None and value != one.default:
             lines.append(f"{str(one.name).replace('_', '-')} = {json.dumps(value, ensure_ascii=False)}")
-    return "\n".join(lines) + "\n"
+    write_atomically(path, ("\n".join(lines) + "\n").encode(errors="replace"))

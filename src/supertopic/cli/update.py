@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -10,18 +12,22 @@ import typer
 from supertopic.cli import options as opt
 from supertopic.cli.answers import labels_of
 from supertopic.cli.compare import CHANGED, plain_comparison, say_comparison
-from supertopic.cli.documents import check_writable, load_model, read_documents
+from supertopic.cli.documents import load_model, read_documents
 from supertopic.cli.fit import save_somewhere
 from supertopic.cli.learning import Question, covariates_for, split_names, with_formula
-from supertopic.cli.show import is_quiet, say, say_json
+from supertopic.cli.settings import Config, check_outputs, write_settings
+from supertopic.cli.show import is_quiet, note, say, say_json
 from supertopic.cli.summary import fit_figures, say_fit, tallying_vectorizer
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from supertopic.estimators.shared.base import TopicEstimator
 
 
 @opt.takes(Documents=opt.BESIDE)
 def update(
+    context: typer.Context,
     model: opt.ModelFile,
     data: opt.Data,
     out: Annotated[str, typer.Option("--out", "-o", metavar="FILE", help="The new model.", show_default=False)],
@@ -33,6 +39,7 @@ def update(
     check: Annotated[
         bool, typer.Option("--check", help="Exit with 3 where topics came or went, or effects moved.")
     ] = False,
+    config: Config = None,
     force: opt.Force = False,
     as_json: opt.Json = False,
     **given: Any,
@@ -40,10 +47,11 @@ def update(
     """Fit MODEL to the documents of DATA from where it stands, write a new model, and say what is different.
 
     Topics keep their numbers, words come and go. The new model knows DATA alone: this week, or all weeks so far.
+    Groups and times are the columns of the first fit, if none are given and DATA has them ("" stands for none).
 
     For example: supertopic update last.supertopic week.csv --out this.supertopic
     """
-    check_writable(out, inputs=[model, data], force=force)
+    settings = check_outputs(out, [model, data], force)
     before, fitted = load_model(model), load_model(model, jobs)
     targets = split_names(target) or [one.name for one in fitted.fitted_.spec.schema.targets]
     formula = getattr(fitted, "prevalence", None)
@@ -52,13 +60,15 @@ def update(
     unknown, columns = before.fitted_.spec.schema.columns.unknown, covariates_for(fitted, covariates)
     asked = Question(type(fitted).__name__, [], None, columns, beside, unknown)
     _prepare(fitted, model)
-    documents, cells, _ = read_documents(data, text, [*targets, *asked.columns], encoding=encoding)
-    arguments = asked.learned(cells).arguments
+    kept = {name: one for name, one in before.fitted_.notes.get("beside", {}).items() if given.get(name) is None}
+    documents, cells, _ = read_documents(data, text, [*targets, *asked.columns], list(kept.values()), encoding=encoding)
+    arguments = replace(asked, beside={**beside, **_there(kept, cells)}).learned(cells).arguments
     if targets:
         arguments["y"] = labels_of(fitted, cells, targets)
     start = time.perf_counter()
     fitted.fit(documents, **arguments, **asked.how)
     save_somewhere(fitted, out)
+    write_settings(context, settings)
     figures = fit_figures(fitted, time.perf_counter() - start, out)
     try:
         found = fitted.compare(before)
@@ -72,6 +82,14 @@ def update(
         say_comparison(found)
     if check and found.changed:
         raise typer.Exit(CHANGED)
+
+
+def _there(kept: Mapping[str, str], cells: pd.DataFrame) -> dict[str, list[str]]:
+    """The columns of groups and times of the first fit that the table has; the others are printed."""
+    for name, column in kept.items():
+        if column not in cells:
+            note(f"The first fit had --{name} {column}, a column that DATA has not: this one goes without.")
+    return {name: [column] for name, column in kept.items() if column in cells}
 
 
 def _prepare(fitted: TopicEstimator, path: str) -> None:

@@ -107,6 +107,11 @@ class Known:
         groups, times = ((None if one is None else one.values) for one in (self.groups, self.times))
         return groups, times
 
+    @property
+    def beside(self) -> dict[str, str]:
+        """What the columns of groups and times are called, where there are some."""
+        return {name: column.name for name in _COLUMNS if (column := getattr(self, name)) is not None}
+
     def require_weight(self) -> None:
         """Refuse documents of which none counts; a batch of many, or a fold, may be such."""
         if self.n_documents and not self.weights.any():

@@ -223,6 +223,9 @@ def _check_response(fitted: Fitted) -> None:
     response, state, heat = fitted.spec.response, fitted.state, fitted.certainty.heat
     if (n_groups := fitted.notes.get("n_groups")) is not None:
         check_whole("n_groups", n_groups, least=1)
+    beside = fitted.notes.get("beside", {})
+    if not isinstance(beside, dict) or not all(isinstance(name, str) for name in [*beside, *beside.values()]):
+        raise ValueError("the names of the groups and times are no texts")
     if response.n_columns == 0:
         return
     if heat is not None:

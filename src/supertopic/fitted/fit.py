@@ -13,7 +13,7 @@ from supertopic.checkpoint import Checkpoint, fingerprint_data, fingerprint_valu
 from supertopic.dates import today
 from supertopic.fitted.coefficients import users_draws
 from supertopic.fitted.fitted import Fitted, Vocabulary
-from supertopic.fitted.seen import Seen, seen_columns
+from supertopic.fitted.seen import Seen, notes_of
 from supertopic.fitted.spec import Spec
 from supertopic.fitted.training import Training
 from supertopic.inference.batches import Batch
@@ -43,8 +43,7 @@ def fit(
         fitted = users_draws(replace(fitted, doc_topic=shares, doc_covariates=own if own.size else None))
     if vocabulary is not None:
         fitted = with_prior_errors(fitted, [(training, shares)])
-        columns = seen_columns(training.metadata)
-        fitted = replace(fitted, seen=Seen.of(training.corpus), notes={"metadata": columns} if columns else {})
+        fitted = replace(fitted, seen=Seen.of(training.corpus), notes=notes_of(training.known))
         fitted = replace(fitted, data=training.fingerprint)
     fitted = spec.finish(fitted, training, seed)
     if task.checkpoint is not None:

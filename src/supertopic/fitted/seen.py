@@ -18,6 +18,7 @@ from supertopic.documents.columns import Column, listed
 
 if TYPE_CHECKING:
     from supertopic.documents.corpus import Corpus
+    from supertopic.documents.known import Known
     from supertopic.fitted.fitted import Fitted
 
 _ENDS = (0.01, 0.99)  # quantiles of the documents of a fit
@@ -114,7 +115,13 @@ def _expected_unknown(words: np.ndarray, tokens: np.ndarray) -> float:
     return min(0.5 * m * share * (1.0 + float(np.sum(1.0 / np.arange(1, m)))), 1.0)
 
 
-def seen_columns(metadata: dict[str, Column]) -> dict[str, Any]:
+def notes_of(known: Known) -> dict[str, Any]:
+    """What is kept of what was known of the documents of a fit: columns of metadata, the names of groups and times."""
+    found = {"metadata": _seen_columns(known.metadata), "beside": known.beside}
+    return {name: value for name, value in found.items() if value}
+
+
+def _seen_columns(metadata: dict[str, Column]) -> dict[str, Any]:
     """What is kept of columns of metadata: the categories, where these are few, or two quantiles."""
     found: dict[str, Any] = {}
     for name, column in metadata.items():

@@ -20,7 +20,7 @@ from supertopic.estimators.shared.results.answers import score_classes
 from supertopic.fitted.certainty.tempering import cross_fitted_temperature
 from supertopic.fitted.checks import check_temperature
 from supertopic.fitted.fitted import Fitted
-from supertopic.fitted.seen import Seen, seen_columns
+from supertopic.fitted.seen import Seen, notes_of
 from supertopic.responses.temperature import Evidence, Temperature
 
 
@@ -62,7 +62,7 @@ class TemperedClasses(ClassifierMixin, TopicEstimator):
         """Take up a fit with the temperature that further fits, each without a fold, have found."""
         assert fitted.classes is not None
         temperature = cross_fitted_temperature(self, corpus, codes, len(fitted.classes), known)
-        notes = {"temperature": list(temperature), "metadata": seen_columns(known.metadata)}
+        notes = {"temperature": list(temperature), **notes_of(known)}
         self._take(replace(fitted, seen=Seen.of(corpus), notes=notes))
         warn_empty(corpus)
         return self
