@@ -26,6 +26,7 @@ from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, check
 from supertopic.documents.corpus import Corpus, EmptyDocumentWarning, as_corpus, as_texts, holds_text
 from supertopic.documents.known import Known
 from supertopic.documents.labels import guess_response
+from supertopic.documents.rows import require_same_order
 from supertopic.documents.streams import Stream
 from supertopic.html_tables import curve_svg, frame_html
 from supertopic.metrics import align_topics, coherence, exclusivity, perplexity, residual_dispersion, stability
@@ -167,6 +168,7 @@ def select_topics(
     if n_seeds > MOST_SEEDS:  # all of them are fitted, and each pair of them is compared
         raise ValueError(f"n_seeds: got {n_seeds!r}, expected at most {MOST_SEEDS}")
     wanted = _check_measures(measures, bool(scoring), int(n_seeds))
+    require_same_order(X, y=y, covariates=covariates, metadata=metadata, groups=groups)
     documents = _Documents(X)
     known = Known.of(len(documents), metadata=metadata, groups=groups)
     trials = _Trials(estimator, documents, y, int(random_state), wanted, covariates, known)

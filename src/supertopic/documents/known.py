@@ -9,12 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import reduce
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import pandas as pd
 
 from supertopic.documents.columns import Column, as_categories, listed, read_columns
+from supertopic.documents.rows import require_same_order
+
+if TYPE_CHECKING:
+    from supertopic.documents.corpus import Corpus
 
 __all__ = ["Known"]
 
@@ -63,6 +67,14 @@ class Known:
             _weight(sample_weight, n_documents),
             _embeddings(embeddings, n_documents),
         )
+
+    @classmethod
+    def of_corpus(cls, corpus: Corpus, *, y: object = None, covariates: object = None, **given: object) -> Self:
+        """What is known of the documents of a corpus; refuses tables, y and covariates too, whose rows are in another
+        order.
+        """
+        require_same_order(corpus, y=y, covariates=covariates, **given)
+        return cls.of(len(corpus), **given)
 
     def __len__(self) -> int:
         return self.n_documents

@@ -143,7 +143,7 @@ class Stream:
             if names is not None and set(beside) != names:
                 raise ValueError(f"{min(set(beside) ^ names)}: got with some batches only, expected with all or none")
             names = set(beside)
-            known = Known.of(len(corpus), **{name: one for name, one in beside.items() if name != "covariates"})
+            known = Known.of_corpus(corpus, y=y, **beside)
             yield Part(corpus, y, known.covariates(beside.get("covariates")), known)
 
     def __repr__(self) -> str:

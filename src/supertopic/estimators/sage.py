@@ -184,7 +184,7 @@ class SAGEClassifier(TemperedClasses, _Deviating):
         prior = self._check()
         corpus, vocabulary = self._read(X)
         codes, classes = self._read_classes(y, len(corpus))
-        weighed = Known.of(len(corpus), **beside)
+        weighed = Known.of_corpus(corpus, y=y, **beside)
         weighed.require_weight()
         weight = weighed.weights
         known = np.flatnonzero(~np.isnan(codes))

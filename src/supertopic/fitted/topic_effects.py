@@ -15,6 +15,7 @@ from supertopic.dates import day_of
 from supertopic.documents.columns import Column, Columns, listed, read_columns
 from supertopic.documents.corpus import Corpus, lengths_of
 from supertopic.documents.formulas import Design
+from supertopic.documents.rows import require_same_order
 from supertopic.fitted.certainty.folds import FEW_GROUPS
 from supertopic.fitted.coefficients import check_probability
 from supertopic.fitted.fitted import Fitted
@@ -262,6 +263,7 @@ def topic_effects(
 ) -> TopicEffects:  # fmt: skip
     """See `TopicEstimator.estimate_effect`; names : (K,) of the topics."""
     check_choice("method", method, METHODS)
+    require_same_order(X, metadata=metadata, cluster=cluster)
     for name, value, least in (("refits", refits, 0), ("draws", draws, 2), ("permutations", permutations, 0)):
         check_whole(name, value, least=least)
     fitted, corpus = _documents(fitted, X, "refits" if refits else "honest" if honest else "")

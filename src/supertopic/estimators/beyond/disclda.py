@@ -121,7 +121,7 @@ class DiscLDAClassifier(Fitting, TemperedClasses):
         self._check_parameters()
         self._settings()
         corpus, vocabulary = self._read(X)
-        of_documents = Known.of(len(corpus), **beside)
+        of_documents = Known.of_corpus(corpus, y=y, **beside)
         codes, classes = self._read_classes(y, len(corpus))
         known = np.flatnonzero(~np.isnan(codes))
         spec = self._spec(Schema(classes=classes))

@@ -144,7 +144,7 @@ class FacetedSAGE(ClassifierMixin, FacetedEstimator):
             raise ValueError(f"label_prior: got {self.label_prior!r}, expected {expected}")
         corpus, vocabulary = self._read(X)
         table, names = _columns(y, len(corpus), self.facets, type(self).__name__)
-        known = Known.of(len(corpus), **beside)
+        known = Known.of_corpus(corpus, y=y, **beside)
         found = {name: as_codes(column, type(self).__name__) for name, column in zip(names, table.T, strict=True)}
         values = {name: classes for name, (_, classes) in found.items()}
         interactions = _check_interactions(self.interactions, names)
@@ -290,7 +290,7 @@ class FacetedSAGE(ClassifierMixin, FacetedEstimator):
         corpus = self._as_corpus(X)
         warn_empty(corpus)
         logs = self._logs_given(labels, len(corpus), view)
-        fitted, known = self._now, Known.of(len(corpus), metadata=metadata)
+        fitted, known = self._now, Known.of_corpus(corpus, metadata=metadata)
         with fitted.spec.place.open() as backend:
             return self._infer_labels(fitted, corpus, logs, backend, view.tables, known)[0]
 

@@ -91,7 +91,7 @@ class GeoSAGE(FacetedEstimator):
         require_number(self, "word_weight", above_zero=True)
         corpus, vocabulary = self._read(X)
         place = _places(y, len(corpus))
-        known = Known.of(len(corpus), **beside)
+        known = Known.of_corpus(corpus, y=y, **beside)
         seed = self._seed_of_fit()
         regions = Regions.of(place, self.n_regions, self.max_regions, seed)
         design = self._design_of(len(regions.mean))

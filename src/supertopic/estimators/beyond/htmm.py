@@ -18,6 +18,7 @@ from supertopic.checkpoint import fingerprint_data
 from supertopic.checks import check_choice
 from supertopic.documents.corpus import Corpus, warn_empty
 from supertopic.documents.known import Known
+from supertopic.documents.rows import require_same_order
 from supertopic.emissions.dirichlet import DirichletTopics
 from supertopic.estimators.beyond.sentence_topics import (
     Inferred,
@@ -126,6 +127,7 @@ class HTMM(Fitting, TopicEstimator):
         rows = gather(X, documents)
         corpus, vocabulary = self._read(rows)
         sentences, spec = Sentences(corpus.counts, rows.first), self._spec(Schema())
+        require_same_order(X, **beside)
         Known.of(len(sentences), **beside)
         # part of the checkpoint's fingerprint: the same sentences in other documents are another fit
         owners = np.repeat(np.arange(float(len(sentences))), np.diff(rows.first))

@@ -7,6 +7,7 @@ from typing import Any, overload
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
 
+from supertopic.documents.rows import require_same_order
 from supertopic.estimators.shared.results.answers import WithEnds, predict_numbers, score_classes, score_numbers
 from supertopic.estimators.shared.results.by_batches import by_batches
 from supertopic.fitted.predict import Predicted
@@ -46,6 +47,7 @@ class Numbers(RegressorMixin):
     ) -> float:  # fmt: skip
         """Predictive R²; its mean over several responses. Missing values of y are left out."""
         found = self.predict(X, covariates=covariates, metadata=metadata, embeddings=embeddings)
+        require_same_order(X, y=y, sample_weight=sample_weight)
         return score_numbers(y, found, sample_weight)
 
     def __sklearn_tags__(self) -> Any:
@@ -83,6 +85,7 @@ class Classes(ClassifierMixin):
     ) -> float:  # fmt: skip
         """The share of the documents with a label whose class is predicted."""
         found = self.predict(X, covariates=covariates, metadata=metadata, embeddings=embeddings)
+        require_same_order(X, y=y, sample_weight=sample_weight)
         return score_classes(y, found, self.classes_, sample_weight)
 
     def __sklearn_tags__(self) -> Any:

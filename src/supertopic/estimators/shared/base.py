@@ -210,7 +210,7 @@ class TopicEstimator(TopicResults, ClassNamePrefixFeaturesOutMixin, TransformerM
             start = self._start(found.vocabulary)
             return self._take(fit_stream(spec, found, batches, self._seed_of_fit(), start, refit=False))
         corpus, vocabulary = self._read(X)
-        training = Training.unlabelled(corpus, Known.of(len(corpus), **beside))
+        training = Training.unlabelled(corpus, Known.of_corpus(corpus, **beside))
         schema = self._with_seeds(self._with_prior(Schema(), [training.known]), corpus, vocabulary)
         spec = self._spec_of(schema, corpus)
         self._take(fit(spec, training, self._seed_of_fit(), vocabulary, self._start(vocabulary)))
@@ -224,7 +224,7 @@ class TopicEstimator(TopicResults, ClassNamePrefixFeaturesOutMixin, TransformerM
         """One stochastic step on a batch of documents. Words that several texts of a later batch have are learned."""
         corpus, vocabulary, before = self._read_batch(X)
         beside = {"metadata": metadata, "groups": groups, "times": times}
-        known = Known.of(len(corpus), **beside)
+        known = Known.of_corpus(corpus, **beside)
         if before is not None and (same := warned_unknown(before, corpus)) is not None:
             self.fitted_ = same
             return self
@@ -351,7 +351,7 @@ class TopicEstimator(TopicResults, ClassNamePrefixFeaturesOutMixin, TransformerM
         Of a Stream, an iterator over frames, one for each batch; `predict` and `predict_proba` do the same.
         """
         corpus = self._as_corpus(X)
-        known = Known.of(len(corpus), metadata=metadata)
+        known = Known.of_corpus(corpus, metadata=metadata)
         warn_empty(corpus)
         return self._shares(corpus, known)
 
@@ -365,7 +365,7 @@ class TopicEstimator(TopicResults, ClassNamePrefixFeaturesOutMixin, TransformerM
         words, `predict` warns of it. What it finds is no proof: documents may differ in what is not compared here.
         """
         fitted, corpus = self.fitted_, self._as_corpus(X)
-        known = Known.of(len(corpus), metadata=metadata, embeddings=embeddings)
+        known = Known.of_corpus(corpus, covariates=covariates, metadata=metadata, embeddings=embeddings)
         given = covariates is not None or embeddings is not None
         extra = fitted.spec.schema.encode(covariates, known) if given else np.zeros((len(corpus), 0))
         return check_documents(fitted, corpus, extra, known.metadata)

@@ -118,7 +118,8 @@ class SupervisedEstimator(Fitting, TopicEstimator):
             refuse_beside(y=y, covariates=covariates, **beside)
             return self._fit_stream(X, handle_unknown)
         corpus, vocabulary = self._read(X)
-        read, known = self._read_y(y, len(corpus)), Known.of(len(corpus), **beside)
+        known = Known.of_corpus(corpus, y=y, covariates=covariates, **beside)
+        read = self._read_y(y, len(corpus))
         known.require_weight()
         covariates, known = known.widened(covariates)
         schema, seed = (
@@ -227,9 +228,9 @@ class SupervisedEstimator(Fitting, TopicEstimator):
         self._check_parameters()
         self._check_batches()
         corpus, vocabulary, before = self._read_batch(X)
-        known = Known.of(
-            len(corpus), metadata=metadata, groups=groups, times=times, sample_weight=sample_weight,
-            embeddings=embeddings,
+        known = Known.of_corpus(
+            corpus, y=y, covariates=covariates, metadata=metadata, groups=groups, times=times,
+            sample_weight=sample_weight, embeddings=embeddings,
         )  # fmt: skip
         covariates, known = known.widened(covariates)
         if before is None:
@@ -435,7 +436,7 @@ class SupervisedEstimator(Fitting, TopicEstimator):
     def _predicted(self, X: object, covariates: object, metadata: object, embeddings: object) -> Predicted:
         """What each response predicts, and the scores behind it."""
         fitted, corpus = self._now, self._as_corpus(X)
-        known = Known.of(len(corpus), metadata=metadata, embeddings=embeddings)
+        known = Known.of_corpus(corpus, covariates=covariates, metadata=metadata, embeddings=embeddings)
         warn_empty(corpus)
         warn_shifted(fitted, corpus)
         return predict(fitted, corpus, fitted.spec.schema.encode(covariates, known), known)
@@ -451,7 +452,7 @@ class SupervisedEstimator(Fitting, TopicEstimator):
         """(D,) log p(y | document), or its bound, of new documents; zero where y is missing."""
         fitted, corpus = self._now, self._as_corpus(X)
         warn_empty(corpus)
-        known = Known.of(len(corpus), metadata=metadata, embeddings=embeddings)
+        known = Known.of_corpus(corpus, y=y, covariates=covariates, metadata=metadata, embeddings=embeddings)
         extra = fitted.spec.schema.encode(covariates, known)
         return log_density(fitted, corpus, extra, self.encode_labels(y, len(corpus)), known)
 

@@ -14,6 +14,7 @@ from supertopic.checks import check_choice
 from supertopic.documents.corpus import Corpus, warn_empty
 from supertopic.documents.known import Known
 from supertopic.documents.labels import as_codes, as_table
+from supertopic.documents.rows import require_same_order
 from supertopic.estimators.shared.base import TopicEstimator
 from supertopic.estimators.shared.reading.checks import check_folds
 from supertopic.estimators.shared.results.answers import score_classes
@@ -95,6 +96,7 @@ class TemperedClasses(ClassifierMixin, TopicEstimator):
 
     def score(self, X: object, y: object = None, *, sample_weight: object = None) -> float:
         """The share of the documents with a label whose class is predicted."""
+        require_same_order(X, y=y, sample_weight=sample_weight)
         return score_classes(y, self.predict(X), self.classes_, sample_weight)
 
     def __sklearn_tags__(self) -> Any:

@@ -16,6 +16,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from supertopic.documents.names import read_labels, read_words
+from supertopic.documents.rows import require_same_order
 from supertopic.estimators.shared.results.comparison import Comparison, compare
 from supertopic.estimators.shared.results.explanation import explained
 from supertopic.estimators.shared.results.reading import (
@@ -265,6 +266,7 @@ class TopicResults(BaseEstimator):
         compare : a model that was there before, which the page shows beside this one (see `compare`)
         title : the heading of the page
         """
+        require_same_order(X, y=y, metadata=metadata, texts=texts, covariates=covariates, embeddings=embeddings)
         # `explore` stands above the estimators, so that it is imported when it is asked for
         page = import_module("supertopic.explore.page")
         more = {"metadata": metadata, "texts": texts, "names": names, "covariates": covariates, "title": title}
