@@ -223,7 +223,7 @@ def test_the_command_line_gives_what_a_fit_gives(more, tmp_path, monkeypatch):
     found = CliRunner().invoke(app, ["fit", str(tmp_path / "d.csv"), *options, *asked, "--json"])
     assert found.exit_code == 0, found.output
     one = seen[-1]
-    assert one.groups.name == "groups" and one.groups.levels[0] == "blog 0" and one.times.kind == "date"
+    assert one.groups.name == "blog" and one.groups.levels[0] == "blog 0" and one.times.kind == "date"
     assert list(one.metadata) == ["date", "blog"]
     model = load(tmp_path / "m")
     if not more:
