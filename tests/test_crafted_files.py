@@ -163,6 +163,13 @@ def test_draws_of_coefficients_come_with_their_levels_and_dispersion(tmp_path):
             load(tmp_path / "m")
 
 
+def test_squares_of_coefficients_are_numbers(tmp_path):
+    manifest, arrays = read_model(GOLDEN / "fits" / "slda-gaussian-vb.supertopic")
+    write_model(tmp_path / "m", manifest, {**arrays, "state.coef": arrays["state.coef"] * np.float32(1e20)})
+    with pytest.raises(ValueError, match=r"state\.coef"):
+        load(tmp_path / "m")
+
+
 NAMES = sorted(set(files.ESTIMATORS) & set(supertopic.__all__))
 
 

@@ -7,7 +7,7 @@ another shape than its parameters say would make them read memory that is not th
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any
 
@@ -57,12 +57,13 @@ class Shape:
 
 
 _SINGLE, _EITHER, _WHOLE = ("float32",), ("float32", "float64"), ("int32", "int64")
+_COEF = Shape("CN", _SINGLE, least=-1e18, most=1e18)  # squares are taken in single precision
 _SUMS = Shape("CNN", least=-1e200, most=1e200)  # over documents, of numbers up to exp(300)
 
 ARRAYS = {
     "state.word_topic": Shape("VW", _SINGLE),
     "state.alpha": Shape("*"),  # what the prior on shares says
-    "state.coef": Shape("CN", _SINGLE),
+    "state.coef": _COEF,
     "state.coef_cov": Shape("cKK", _SINGLE),
     "state.gram": _SUMS,
     "state.cross": Shape("CN", least=-1e200, most=1e200),
@@ -79,7 +80,7 @@ ARRAYS = {
     "words.coef": Shape("CV", _EITHER),
     "words.scale": Shape("V", least=0.0),
     "members.topics": Shape("gVW", _SINGLE),
-    "members.coef": Shape("gCN", _SINGLE),
+    "members.coef": replace(_COEF, shape="gCN"),
     "certainty.levels": Shape("Mq", least=0.0, finite=False),
     "certainty.knots": Shape("M2k"),
     "certainty.widths": Shape("M2k", least=-50.0, most=50.0),
