@@ -375,3 +375,14 @@ def test_unexpected_errors_are_a_sentence_too(monkeypatch, model):
     assert "unexpected KeyError: 'inner'" in fails("topics", model)
     monkeypatch.setenv("SUPERTOPIC_DEBUG", "1")
     assert isinstance(run("topics", model).exception, KeyError)
+
+
+def test_a_system_without_threads_is_one_sentence(monkeypatch, data, model):
+    def refuse(self):
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr("threading.Thread.start", refuse)
+    given = ["evaluate", model, data, "--text", "body", "--jobs", 2]
+    assert "the system starts no more threads here; give a smaller --jobs" in fails(*given)
+    monkeypatch.undo()
+    assert run(*given).exit_code == 0

@@ -48,8 +48,8 @@ class Helpers:
         """Let n of them work; each puts its error, or None, into the queue that is returned."""
         while len(self._threads) < n:
             thread = threading.Thread(target=_help, args=(self._tasks,), daemon=True)
+            thread.start()  # which a system may refuse
             self._threads.append(thread)
-            thread.start()
         ends = SimpleQueue[BaseException | None]()
         for _ in range(n):
             self._tasks.put((work, ends))

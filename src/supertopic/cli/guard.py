@@ -57,6 +57,9 @@ def guarded() -> Iterator[None]:
     except Exception as error:
         if debug or _is_usage(error):
             raise
+        if "can't start new thread" in str(error):  # a container that counts them, or no memory for one
+            complain("Error: the system starts no more threads here; give a smaller --jobs.")
+            raise typer.Exit(1) from None
         what = f"{type(error).__name__}: {_one_line(error)}"
         complain(f"Error: unexpected {what} (set SUPERTOPIC_DEBUG=1 to see where, and please report it).")
         raise typer.Exit(1) from None
