@@ -28,6 +28,13 @@ def again(predictor):
 
 
 @pytest.mark.parametrize("kind", list(KINDS))
+def test_one_text_has_the_numbers_that_it_has_among_others(kind):
+    predictor, texts = fitted(kind).predictor(), [*TEXTS, "", "zzz"]
+    alone = np.concatenate([predictor.transform([text]) for text in texts])
+    np.testing.assert_allclose(alone, predictor.transform(texts), atol=2e-5)
+
+
+@pytest.mark.parametrize("kind", list(KINDS))
 def test_a_predictor_has_the_numbers_of_its_model(kind):
     model, predictor = fitted(kind), again(fitted(kind).predictor())
     np.testing.assert_allclose(predictor.transform(TEXTS), model.transform(TEXTS), atol=2e-4)

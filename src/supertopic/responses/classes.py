@@ -117,7 +117,7 @@ class Softmax(Response):
         variance = product_variance(score, moment)
         columns = []
         for c in range(self.n_classes):
-            behind = (score - score[:, [c]]) / np.sqrt(1 + np.pi / 8 * (variance + variance[:, [c]]))
+            behind = (score - score[:, c, None]) / np.sqrt(1 + np.pi / 8 * (variance + variance[:, c, None]))
             columns.append(1.0 / np.exp(np.minimum(behind, 300.0)).sum(axis=1))
         shares = np.column_stack(columns)
         return shares / shares.sum(axis=1, keepdims=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from array import array
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import repeat
@@ -44,6 +45,10 @@ class Documents:
 
     def blocks(self, n_topics: int) -> Iterator[Block]:
         """All documents that have words, those of about one length together."""
+        if len(self.ends) == 2:
+            if len(self.words):
+                yield Block(np.zeros(1, dtype=np.intp), self.words[None], self.counts[None])
+            return
         distinct = np.diff(self.ends)
         order = np.argsort(distinct, kind="stable")[np.count_nonzero(distinct == 0) :]
         first = 0
@@ -64,17 +69,15 @@ class Documents:
 
 def of_texts(texts: list[str], terms: Callable[[str], list[str]], columns: Mapping[str, int]) -> Documents:
     """Count the known terms of texts."""
-    ids, ends, get = array("q"), [0], columns.get
+    words, counts, ends = array("q"), array("f"), array("q", [0])
     for text in texts:
-        ids.extend(map(get, terms(text), repeat(-1)))
-        ends.append(len(ids))
-    found, bounds = np.array(ids, dtype=np.int64), np.array(ends)
-    known = found >= 0
-    keys = np.repeat(np.arange(len(texts)), np.diff(bounds))[known] * len(columns) + found[known]
-    different, times = np.unique(keys, return_counts=True)
-    document, word = np.divmod(different, max(len(columns), 1))
-    ends_of = np.searchsorted(document, np.arange(len(texts) + 1))
-    return Documents(ends_of, word, times.astype(np.float32))
+        found = Counter(map(columns.get, terms(text), repeat(-1)))
+        del found[-1]  # the unknown ones, if any
+        own = sorted(found)
+        words.extend(own)
+        counts.extend(map(found.__getitem__, own))
+        ends.append(len(words))
+    return Documents(np.array(ends), np.array(words), np.array(counts))
 
 
 def of_counts(X: Any, n_words: int) -> Documents:

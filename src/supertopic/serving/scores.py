@@ -46,17 +46,23 @@ class Line:
         score = np.tile(topics.prior @ coef.T, (len(documents), 1))
         moment = self._known(score)
         for block in documents.seen(topics.log_counts).blocks(len(topics.alpha)):
-            found = topics.infer(block)
-            n_tokens = block.counts.sum(axis=1, dtype=np.float64)[:, None]
-            mean = found.shares if topics.at_mode else found.total / n_tokens
-            score[block.rows] = own = mean @ coef.T
-            if topics.at_mode or not self.uses_moments:
-                moment[block.rows] = self._known(own)
-            elif topics.collapsed:
-                moment[block.rows] = self._of_mean(coef, mean, n_tokens)
-            else:
-                moment[block.rows] = self._of_tokens(block, found, own, n_tokens)
+            score[block.rows], moment[block.rows] = self._of_block(block, coef)
         return Moments(score, moment)
+
+    def _of_block(self, block: Block, coef: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(B, C) each, of documents with words."""
+        topics = self.topics
+        if topics.at_mode:
+            own = topics.shares_of(block) @ coef.T
+            return own, self._known(own)
+        found, n_tokens = topics.infer(block), block.counts.sum(axis=1, dtype=np.float64)[:, None]
+        mean = found.total / n_tokens
+        own = mean @ coef.T
+        if not self.uses_moments:
+            return own, self._known(own)
+        if topics.collapsed:
+            return own, self._of_mean(coef, mean, n_tokens)
+        return own, self._of_tokens(block, found, own, n_tokens)
 
     def _known(self, score: np.ndarray) -> np.ndarray:
         """The moments of s that have no variance."""
