@@ -164,6 +164,7 @@ FORGERIES = {
     "types": lambda m, a: a.update(coef_0=a["coef_0"].astype(np.int64)),
     "alpha": lambda m, a: a["alpha_0"].__setitem__(0, -1.0),
     "coef": lambda m, a: a["coef_0"].__setitem__((0, 0), np.inf),
+    "large coef": lambda m, a: a["coef_0"].__setitem__((0, 0), 1e20),
     "dispersion": lambda m, a: a["dispersion"].__setitem__(0, -1.0),
     "large dispersion": lambda m, a: a["dispersion"].__setitem__(2, 1e300),
     "unknown array": lambda m, a: a.update(more=np.zeros(3)),

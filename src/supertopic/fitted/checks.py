@@ -21,7 +21,7 @@ from supertopic.fitted.spec import Schema
 from supertopic.inference.methods import Method
 from supertopic.model import MixtureState
 from supertopic.priors.base import SharePrior
-from supertopic.responses.base import known_moment, registry
+from supertopic.responses.base import LARGEST_COEF, known_moment, registry
 from supertopic.responses.several import parts_of
 from supertopic.responses.temperature import Heat
 
@@ -57,7 +57,7 @@ class Shape:
 
 
 _SINGLE, _EITHER, _WHOLE = ("float32",), ("float32", "float64"), ("int32", "int64")
-_COEF = Shape("CN", _SINGLE, least=-1e18, most=1e18)  # squares are taken in single precision
+_COEF = Shape("CN", _SINGLE, least=-LARGEST_COEF, most=LARGEST_COEF)
 _SUMS = Shape("CNN", least=-1e200, most=1e200)  # over documents, of numbers up to exp(300)
 
 ARRAYS = {

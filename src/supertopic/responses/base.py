@@ -47,6 +47,7 @@ from supertopic.responses.label_summary import LabelSummary
 _ROUNDING = 1e-6  # of a number at the end of its range
 _REGISTRY: dict[str, type[Response]] = {}
 LARGEST_LABEL = 1e15  # responses square y and sum the squares; a larger y belongs in another unit
+LARGEST_COEF = 1e18  # of a coefficient: squares are taken in single precision
 LOG_SPREAD = 2.0  # samplers have the prior log x ~ N(0, LOG_SPREAD²) on a positive dispersion x (not on a variance)
 
 

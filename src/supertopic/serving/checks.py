@@ -13,7 +13,7 @@ from supertopic.documents.phrases import Phrases
 from supertopic.documents.splitting import Splitting
 from supertopic.documents.tokenizers import check_tokenizer, make_tokenizer
 from supertopic.plain_values import decode
-from supertopic.responses.base import Response, known_moment, registry
+from supertopic.responses.base import LARGEST_COEF, Response, known_moment, registry
 from supertopic.responses.several import Part, Several, parts_of
 from supertopic.responses.temperature import Heat, Temperature
 from supertopic.serving.scores import Line, Words
@@ -119,7 +119,7 @@ def _coef(arrays: Mapping[str, np.ndarray], place: int, response: Response, topi
     if response.n_columns == 0:
         return np.zeros(shape, dtype=np.float32)
     coef = arrays[f"coef_{place}"]
-    if coef.dtype.name != "float32" or coef.shape != shape or not np.abs(coef).max() <= _LARGEST:
+    if coef.dtype.name != "float32" or coef.shape != shape or not np.abs(coef).max() <= LARGEST_COEF:
         raise ValueError(f"coef_{place} has the shape {coef.shape}, expected finite numbers of shape {shape}")
     return coef
 
