@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from array import array
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import repeat
@@ -69,15 +68,20 @@ class Documents:
 
 def of_texts(texts: list[str], terms: Callable[[str], list[str]], columns: Mapping[str, int]) -> Documents:
     """Count the known terms of texts."""
-    words, counts, ends = array("q"), array("f"), array("q", [0])
+    ids, ends, get = array("q"), [0], columns.get
     for text in texts:
-        found = Counter(map(columns.get, terms(text), repeat(-1)))
-        del found[-1]  # the unknown ones, if any
-        own = sorted(found)
-        words.extend(own)
-        counts.extend(map(found.__getitem__, own))
-        ends.append(len(words))
-    return Documents(np.array(ends), np.array(words), np.array(counts))
+        ids.extend(map(get, terms(text), repeat(-1)))
+        ends.append(len(ids))
+    found, bounds = np.array(ids, dtype=np.int64), np.array(ends)
+    known = found >= 0
+    if len(texts) == 1:  # a request
+        word, times = np.unique(found[known], return_counts=True)
+        return Documents(np.array([0, len(word)]), word, times.astype(np.float32))
+    keys = np.repeat(np.arange(len(texts)), np.diff(bounds))[known] * len(columns) + found[known]
+    different, times = np.unique(keys, return_counts=True)
+    document, word = np.divmod(different, max(len(columns), 1))
+    ends_of = np.searchsorted(document, np.arange(len(texts) + 1))
+    return Documents(ends_of, word, times.astype(np.float32))
 
 
 def of_counts(X: Any, n_words: int) -> Documents:
