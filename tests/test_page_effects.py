@@ -49,3 +49,14 @@ def test_effects_without_columns_to_group_by(reported, watched, tmp_path):
     assert "party: left → right" in page.inner_text("[data-figure=effects-0]")
     with pytest.raises(ValueError, match="expected what estimate_effect returns"):
         model.report(tmp_path / "r.html", texts, effects=effects.summary())
+
+
+def test_what_the_page_cannot_draw_is_refused_with_what_to_give(reported, tmp_path):
+    model, texts, effects, _ = reported
+    with pytest.raises(ValueError, match=r"got a curve, expected what estimate_effect .* plot\(path\) draws it"):
+        model.report(tmp_path / "r.html", texts, effects=effects.curve("day"))
+    splines = model.estimate_effect("~ spline(day, 3)", pd.DataFrame({"day": np.arange(80.0)}))
+    with pytest.raises(ValueError, match=r"got pieces of splines alone, .* a contrast of two values"):
+        model.report(tmp_path / "r.html", texts, effects=splines)
+    assert not (tmp_path / "r.html").exists()
+    model.report(tmp_path / "r.html", texts, effects=splines.contrast("day", 10, 70))

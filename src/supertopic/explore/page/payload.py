@@ -25,7 +25,7 @@ from supertopic.explore.page.outcomes import Outcome, outcomes_of
 from supertopic.fitted.effects import Range, kinds_of, topic_effects
 from supertopic.fitted.fitted import Fitted
 from supertopic.fitted.predict import covariate_coef
-from supertopic.fitted.topic_effects import TopicEffects
+from supertopic.fitted.topic_effects import TopicCurves, TopicEffects
 from supertopic.metrics.likeness import divergences, find_flags
 
 if TYPE_CHECKING:
@@ -84,17 +84,21 @@ def collect(
 
 
 def _prevalence(effects: object) -> dict[str, Any] | None:
-    """What goes with topics, by term; pieces of splines say nothing alone."""
+    """What goes with topics, by term, but for the pieces of splines."""
     if effects is None:
         return None
+    if isinstance(effects, TopicCurves):
+        raise ValueError("effects: got a curve, expected what estimate_effect or contrast returns; plot(path) draws it")
     if not isinstance(effects, TopicEffects):
         raise ValueError(f"effects: got {type(effects).__name__}, expected what estimate_effect returns")
+    terms = [term for term in effects.terms if "spline(" not in term]
+    if not terms:
+        raise ValueError("effects: got pieces of splines alone, which say nothing; expected a contrast of two values")
     table = effects.summary()
     rows = table.rename(columns={"found_again": "again"}).assign(again=table.get("found_again"))
     rows = rows[["topic", "label", "term", "estimate", "lower", "upper", "again"]].dropna(subset="estimate")
     rows = rows.astype(object)
     rows = rows.where(rows.notna(), None)
-    terms = [term for term in effects.terms if "spline(" not in term]
     return {
         "notes": [f"90 % intervals. {' '.join(effects.notes)}"],
         "terms": [
