@@ -58,9 +58,16 @@ def marginal_mean(
 
 
 def permuted_p(
-    x: np.ndarray, y: np.ndarray, groups: np.ndarray | None, place: int, n: int, rng: np.random.Generator
+    x: np.ndarray, y: np.ndarray, groups: np.ndarray | None, row: np.ndarray, n: int, rng: np.random.Generator
 ) -> float:
-    """Of one coefficient: residuals without its column change places, or their sign by groups."""
+    """Of row · coefficients, in columns of which the first has this as its coefficient: those without it are the rest.
+
+    Residuals on the rest change places, or their sign by groups.
+    """
+    place = int(np.argmax(np.abs(row)))
+    change = np.eye(len(row))
+    change[place] = row  # x b = (x change^-1) (change b)
+    x = x @ np.linalg.inv(change)
     rest = np.delete(x, place, axis=1)
     residual = y - rest @ np.linalg.lstsq(rest, y, rcond=None)[0]
 

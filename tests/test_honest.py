@@ -63,6 +63,28 @@ def test_predictions_of_new_documents_are_as_bold_as_those_of_documents_set_asid
     assert 0.8 < np.polyfit(found, y[700:], 1)[0] < 1.25 and model.score(X[700:], y[700:]) > 0.35
 
 
+def test_few_groups_are_refused_before_any_fit(monkeypatch):
+    data = simulate(120, 3, n_words=60, mean_length=20, response="gaussian", seed=1)
+    X, y, author = data.counts.counts, np.asarray(data.y, dtype=float), np.array([f"a{i // 40}" for i in range(120)])
+    shares = {"inference": "vb", "cross_fit": 0, "max_iter": 3, "random_state": 0}
+    with pytest.warns(UserWarning, match="labels are of 2 groups"):
+        SLDARegressor(3, honest=0.6, **shares).fit(X, y, groups=author)
+    monkeypatch.setattr("supertopic.fitted.fit.seen_by_topics", lambda *_: pytest.fail("fitted"))
+    with pytest.raises(ValueError, match=r"honest: got 0.4, which leaves 1 group of 3 for coefficients .* at least 2"):
+        SLDARegressor(3, honest=0.4, **shares).fit(X, y, groups=author)
+
+
+def test_levels_of_prevalence_that_only_one_half_has():
+    data = simulate(160, 3, n_words=60, mean_length=20, response="gaussian", seed=1)
+    about = {"author": [f"a{i // 20}" for i in range(160)], "rare": ["b"] * 159 + ["c"]}
+    model = SLDARegressor(
+        3, inference="vb", honest=0.5, cross_fit=0, max_iter=5, prevalence="~ author + rare", random_state=0
+    )
+    with pytest.warns(UserWarning, match="labels are of 4 groups"):
+        model.fit(data.counts.counts, np.asarray(data.y, dtype=float), metadata=about, groups="author")
+    assert np.isfinite(model.coef_std_).all() and np.isfinite(model.predict(data.counts.counts, metadata=about)).all()
+
+
 @pytest.mark.parametrize("inference", ["vb", "svi", "gibbs", "pc"])
 def test_every_engine_and_the_file(inference, tmp_path):
     data = simulate(200, 4, n_words=100, mean_length=30, response="poisson", seed=2)

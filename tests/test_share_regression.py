@@ -121,18 +121,19 @@ def test_permutations_are_right_where_nothing_goes_with_topics(groups):
         x = np.column_stack([np.ones(50), rng.normal(size=50)])
         member = None if groups is None else np.arange(50) // 2
         y = rng.standard_t(3, size=(50, 1)) + (0 if member is None else rng.normal(size=(25, 1))[member])
-        found.append(permuted_p(ShareRegression(x, y, member), np.eye(1), 99, seed)[1, 0])
+        found.append(permuted_p(ShareRegression(x, y, member), np.eye(2), np.eye(1), 99, seed)[1, 0])
     assert kstest(found, "uniform").pvalue > 0.01
     x[:, 1] += y[:, 0]
-    assert permuted_p(ShareRegression(x, y, member), np.eye(1), 99, 0)[1, 0] == pytest.approx(0.01)
+    assert permuted_p(ShareRegression(x, y, member), np.eye(2), np.eye(1), 99, 0)[1, 0] == pytest.approx(0.01)
 
 
 @pytest.mark.parametrize("groups", [None, 12])
 def test_permutations_are_the_naive_ones(groups):
     one = problem(n=40, groups=groups, seed=3)
     rng = np.random.default_rng([7, 29])
-    expected = [naive.permuted_p(one.columns, one.shares[:, 0], one.groups, place, 50, rng) for place in range(3)]
-    np.testing.assert_allclose(permuted_p(one, np.eye(3)[:, :1], 50, 7)[:, 0], expected)
+    rows = np.array([[0.0, 1.0, 0.0], [0.0, 0.0, 1.0], [0.0, 1.0, -2.0], [1.0, 0.5, 0.5]])
+    expected = [naive.permuted_p(one.columns, one.shares[:, 0], one.groups, row, 50, rng) for row in rows]
+    np.testing.assert_allclose(permuted_p(one, rows, np.eye(3)[:, :1], 50, 7)[:, 0], expected)
 
 
 def coverage(n_authors, n_sets=120, n=400, k=4, v=200):

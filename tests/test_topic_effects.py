@@ -1,6 +1,7 @@
 """`model.estimate_effect`: what goes with topics, as a user asks for it."""
 
 import io
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -108,7 +109,10 @@ def test_missing_values_are_left_out_and_said(world, model):
     found = model.estimate_effect("~ party", holes).summary()
     rest = model.estimate_effect("~ party", frame[10:], counts[10:]).summary()
     np.testing.assert_allclose(found.estimate, rest.estimate, rtol=1e-4)
-    assert "10 documents" in found.attrs["below"][1]
+    assert "10 documents without words or with missing values are left out." in found.attrs["below"]
+    holes.loc[1:9, "party"] = "D"
+    one = model.estimate_effect("~ party", holes).notes
+    assert "1 document without words or with missing values is left out." in one
 
 
 def test_contrasts_and_curves_are_marginal_means(world, model):
@@ -130,6 +134,27 @@ def test_contrasts_and_curves_are_marginal_means(world, model):
     assert means.groupby("party").share.sum().tolist() == pytest.approx([100.0, 100.0], abs=1e-3)
     moved = effects.contrast("date", "2008-02-01", "2008-12-01").summary()
     assert moved.estimate.sum() == pytest.approx(0.0, abs=1e-3)
+
+
+def test_mean_shares_and_their_bands_stay_between_nothing_and_all(world, model):
+    _, frame, _ = world
+    effects = model.estimate_effect("~ party * spline(date, 3)", frame)
+    curve = effects.curve("date", by="party", n_points=5)
+    bold = replace(curve, found=curve.found._replace(estimate=8.0 * curve.found.estimate - 2.7))
+    assert bold.found.estimate.min() < 0 and bold.found.estimate.max() > 1
+    table = bold.summary(0.99)
+    assert (table.lower >= 0).all() and (table.upper <= 100).all() and (table.upper > table.lower).all()
+    assert ((table.lower <= table.share) & (table.share <= table.upper)).all()
+    beyond = table[table.share == 0].iloc[0]
+    reach = curve.found._replace(estimate=0 * curve.found.estimate).ends(0.99)[1]
+    assert beyond.upper == pytest.approx(100 * reach.T.ravel()[beyond.name])
+    np.testing.assert_array_equal(curve.summary().share, 100 * curve.found.estimate.T.ravel())
+    sums = {"against": {0: 1, 1: -1}, "all": [0, 1, 2], "two": [0, 2]}
+    several = effects.of_topics(sums).curve("date", n_points=3)
+    wild = replace(several, found=several.found._replace(estimate=several.found.estimate * 5 - 2)).summary()
+    ends = wild.groupby("topic")[["lower", "upper"]].agg(["min", "max"])
+    assert ends.loc["against"].between(-100, 100).all() and ends.loc["two"].between(0, 100).all()
+    assert (ends.loc["all"] == 100).all()
 
 
 def test_several_topics_as_one_and_topics_against_each_other(world, model):
@@ -202,11 +227,31 @@ def test_halves_regress_documents_that_their_topics_have_not_seen(world, model, 
         np.testing.assert_array_equal(one.corpus.counts.toarray(), np.delete(counts, rows, axis=0))
 
 
+def test_halves_that_cannot_answer_are_refused_before_any_fit(world, model, monkeypatch):
+    _, frame, _ = world
+    monkeypatch.setattr(refits, "fit", lambda *_: pytest.fail("fitted"))
+    few = frame.assign(third=np.arange(400) % 3, rare=["a"] * 399 + ["b"])
+    for formula, cluster, says in (
+        ("~ date", "third", r"all documents in a half of them \(honest=True\) are of one group of 'third'"),
+        ("~ rare", None, r"'rare=b' depend on .* apart in a half of them \(honest=True\)"),
+    ):
+        with pytest.raises(ValueError, match=says):
+            model.estimate_effect(formula, few, cluster=cluster, honest=True)
+
+
 def test_permutations_add_p_values(world, model):
     _, frame, _ = world
-    found = model.estimate_effect("~ party", frame, permutations=99).summary()
+    effects = model.estimate_effect("~ party", frame, permutations=99)
+    found = effects.summary()
     assert found.p_permuted[first(model)] == pytest.approx(0.01)
     assert (found.p_adjusted >= found.p_permuted).all()
+    pd.testing.assert_series_equal(effects.contrast("party", "D", "R").summary().p_permuted, found.p_permuted)
+    some = effects.of_topics([2, 0]).summary()
+    np.testing.assert_array_equal(some.p_permuted, found.p_permuted[[2, 0]])
+    crossed = model.estimate_effect("~ party * date", frame, permutations=99)
+    moved = crossed.contrast("party", "D", "R").of_topics({"first": [first(model)]}).summary()
+    assert moved.p_permuted[0] == pytest.approx(0.01)
+    assert "p_permuted" not in model.estimate_effect("~ party", frame).contrast("party", "D", "R").summary()
 
 
 def test_supervised_topics_and_models_of_files(world, tmp_path):

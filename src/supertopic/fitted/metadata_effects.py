@@ -38,6 +38,16 @@ class Question:
         groups = None if self.groups is None else self.groups[places]
         return Question(self.rows[places], self.columns[places], groups, self.draws, self.seed)
 
+    @property
+    def halves(self) -> tuple[np.ndarray, np.ndarray]:
+        """Places of its documents in two halves, which cut no group apart."""
+        unit = np.arange(len(self.rows)) if self.groups is None else self.groups
+        distinct, unit = np.unique(unit, return_inverse=True)
+        first = np.zeros(len(distinct), dtype=bool)
+        order = np.random.default_rng([self.seed, 43]).permutation(len(distinct))
+        first[order[: len(distinct) // 2]] = True
+        return np.flatnonzero(first[unit]), np.flatnonzero(~first[unit])
+
 
 class Answer(NamedTuple):
     """What was found, and the share of other fits (K,) that find each topic again; None without other fits."""
@@ -114,12 +124,7 @@ def _half_fits(fitted: Fitted, question: Question) -> Iterator[tuple[Fitted, np.
     """Two fits, each without half of the compared documents (or of their groups); the places of this half."""
     training = fitted.training
     assert training is not None
-    unit = np.arange(len(question.rows)) if question.groups is None else question.groups
-    distinct, unit = np.unique(unit, return_inverse=True)
-    first = np.zeros(len(distinct), dtype=bool)
-    order = np.random.default_rng([question.seed, 43]).permutation(len(distinct))
-    first[order[: len(distinct) // 2]] = True
-    kept = [np.setdiff1d(np.arange(len(training.corpus)), question.rows[first[unit] == one]) for one in (True, False)]
-    halves = fits_of_rows(fitted, "half", kept, question.seed, AsItIs())
-    for one, (half, matched) in zip((True, False), halves, strict=True):
-        yield half, matched, np.flatnonzero(first[unit] == one)
+    kept = [np.setdiff1d(np.arange(len(training.corpus)), question.rows[places]) for places in question.halves]
+    fits = fits_of_rows(fitted, "half", kept, question.seed, AsItIs())
+    for places, (half, matched) in zip(question.halves, fits, strict=True):
+        yield half, matched, places

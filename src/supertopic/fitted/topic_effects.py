@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,7 @@ from supertopic.inference.after.share_regression import (
     permuted_p,
 )
 from supertopic.plots_of import draw
+from supertopic.plural import counted
 
 METHODS = ("moments", "composition")
 _DRAWS, _POINTS = 25, 40
@@ -56,7 +58,8 @@ class TopicEffects:
     topics: tuple[Any, ...]  # (M,) numbers of topics, or names of several
     labels: tuple[str, ...]  # (M,)
     found_again: np.ndarray | None = None  # (K,)
-    permuted: np.ndarray | None = None  # (T, M)
+    permutations: int = 0
+    seed: int = 0
     notes: tuple[str, ...] = ()
 
     # --- tables -------------------------------------------------------------------------------------------------
@@ -84,8 +87,8 @@ class TopicEffects:
         ends = {"estimate": found.estimate, "std_error": found.std_error, "lower": lower, "upper": upper}
         columns |= {name: _PERCENT * value.T.ravel() for name, value in ends.items()}
         columns["p"] = found.p.T.ravel()
-        if self.permuted is not None:
-            columns["p_permuted"] = self.permuted.T.ravel()
+        if self.permutations:
+            columns["p_permuted"] = self._permuted.T.ravel()
         if adjust is not None:
             columns["p_adjusted"] = adjusted(columns.get("p_permuted", columns["p"]), adjust)
         if self.found_again is not None:
@@ -94,6 +97,13 @@ class TopicEffects:
         corrected = "" if adjust is None else f", p-values for all rows together ({_ADJUSTED[adjust]})"
         table.attrs["below"] = [*self.notes, f"Intervals of {100 * probability:g} %{corrected}."]
         return table
+
+    @cached_property
+    def _permuted(self) -> np.ndarray:
+        """(T, M) p-values by permutation."""
+        own = self.pooled.own
+        assert isinstance(own, ShareRegression)
+        return permuted_p(own, self.rows, self.weights, self.permutations, self.seed)
 
     def _again(self) -> np.ndarray:
         """(M,) of several topics, that of the one that is found again most seldom."""
@@ -118,7 +128,7 @@ class TopicEffects:
         self._warn_beyond(column, values)
         ends = [self._mean_row({column: value}) for value in values]
         name = f"{column}: {low} → {high}"
-        return replace(self, rows=(ends[1] - ends[0])[None], terms=(name,), permuted=None)
+        return replace(self, rows=(ends[1] - ends[0])[None], terms=(name,))
 
     def _warn_beyond(self, column: str, values: Sequence[float]) -> None:
         """Say where values lie outside those of the documents: a formula is extrapolated there."""
@@ -176,7 +186,7 @@ class TopicEffects:
             labels = tuple(" ".join(_signed(weights[:, m], self.names)) for m in range(len(topics)))
         if not weights.size or not np.any(weights, axis=0).all():
             raise ValueError("topics: got none, expected numbers or labels of topics")
-        return replace(self, weights=weights, topics=found, labels=labels, permuted=None)
+        return replace(self, weights=weights, topics=found, labels=labels)
 
     def _place(self, topic: object) -> int:
         if isinstance(topic, (int, np.integer)) and 0 <= topic < len(self.names):
@@ -201,7 +211,11 @@ class TopicEffects:
 
 @dataclass(frozen=True, eq=False)
 class TopicCurves:
-    """Mean shares along a column, with bands."""
+    """Mean shares along a column, with bands.
+
+    A mean of shares lies between 0 and 1. Where the regression goes beyond, the curve stays at the end, and its band
+    reaches as far from there as the error says. Coefficients and contrasts are those of the regression.
+    """
 
     effects: TopicEffects
     column: str
@@ -209,6 +223,14 @@ class TopicCurves:
     at: np.ndarray  # (T,) value of each quantity
     group: np.ndarray  # (T,)
     found: Found  # (T, M)
+
+    def shares(self, probability: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """(T, M) means, and the ends of their intervals."""
+        weights = self.effects.weights
+        low, high = weights.min(axis=0), weights.max(axis=0)  # of shares of topics that sum to one
+        mean = np.clip(self.found.estimate, low, high)
+        ends = self.found._replace(estimate=mean).ends(probability)
+        return mean, np.maximum(ends[0], low), np.minimum(ends[1], high)
 
     @property
     def group_names(self) -> list[str]:
@@ -223,8 +245,8 @@ class TopicCurves:
     def summary(self, probability: float = 0.9) -> pd.DataFrame:
         """A row per topic, group and value: share, std_error, lower and upper in percent."""
         check_probability("probability", probability)
-        lower, upper = self.found.ends(probability)
-        n, m = self.found.estimate.shape
+        share, lower, upper = self.shares(probability)
+        n, m = share.shape
         values: Any = self.at if self.levels is None else np.array(self.levels, dtype=object)[self.at.astype(int)]
         if self.column in self.effects.design.dates:
             values = pd.to_datetime((values - 1970.0) * 365.2425, unit="D").normalize()
@@ -235,7 +257,7 @@ class TopicCurves:
         if self.by is not None:
             columns[self.by] = np.tile(np.array(self.group_names, dtype=object)[self.group], m)
         columns[self.column] = list(values) * m
-        ends = {"share": self.found.estimate, "std_error": self.found.std_error, "lower": lower, "upper": upper}
+        ends = {"share": share, "std_error": self.found.std_error, "lower": lower, "upper": upper}
         table = TopicFrame({**columns, **{name: _PERCENT * value.T.ravel() for name, value in ends.items()}})
         table.attrs["below"] = [*self.effects.notes, f"Intervals of {100 * probability:g} %."]
         return table
@@ -266,6 +288,8 @@ def topic_effects(
     require_same_order(X, metadata=metadata, cluster=cluster)
     for name, value, least in (("refits", refits, 0), ("draws", draws, 2), ("permutations", permutations, 0)):
         check_whole(name, value, least=least)
+    if permutations and (honest or method != "moments"):
+        raise ValueError("permutations: expected method='moments' without honest=True")
     fitted, corpus = _documents(fitted, X, "refits" if refits else "honest" if honest else "")
     training = fitted.training if X is None else None
     table: Mapping[str, Column] = Columns("metadata", metadata, len(corpus))
@@ -281,27 +305,20 @@ def topic_effects(
     if grouped is not None:
         known &= ~grouped.missing
     rows = np.flatnonzero(known)
-    _check_columns(design, columns[rows])
-    groups = None
-    if grouped is not None:
-        groups = np.unique(grouped.values[rows], return_inverse=True)[1]
-        if groups.max(initial=0) < 1:
-            raise ValueError(f"cluster: all documents are of one group of {grouped.name!r}, expected two at least")
-        _check_groups(columns[rows], groups, grouped.name)
+    groups = None if grouped is None else np.unique(grouped.values[rows], return_inverse=True)[1]
     question = Question(rows, columns[rows], groups, draws if method == "composition" else 0, int(seed))
+    name = "" if grouped is None else grouped.name
+    _check(design, question, name)
+    for places in question.halves if honest else ():
+        _check(design, question.of(places), name, " in a half of them (honest=True)")
     pooled, again = answer(fitted, corpus, question, refits=int(refits), halves=bool(honest))
     n_topics, n_columns = len(names), len(design.names)
     shown = [place for place in range(n_columns) if design.terms[place] != "(constant)"]
-    permuted = None
-    if permutations:
-        if not isinstance(pooled.own, ShareRegression):
-            raise ValueError("permutations: expected method='moments' without honest=True")
-        permuted = permuted_p(pooled.own, np.eye(n_topics), int(permutations), int(seed))[shown]
     notes = _notes(design, corpus, rows, grouped, groups, refits)
     return TopicEffects(
         design, pooled, {name: design.numbers(name, table[name])[rows] for name in design.columns}, tuple(names),
         np.eye(n_columns)[shown], tuple(design.names[place] for place in shown), np.eye(n_topics),
-        tuple(range(n_topics)), tuple(names), again, permuted, notes,
+        tuple(range(n_topics)), tuple(names), again, int(permutations), int(seed), notes,
     )  # fmt: skip
 
 
@@ -336,25 +353,30 @@ def _clusters(cluster: object, table: Mapping[str, Column], n_documents: int) ->
     return next(iter(found.values()))
 
 
-def _check_columns(design: Design, columns: np.ndarray) -> None:
+def _check(design: Design, question: Question, name: str, where: str = "") -> None:
+    """Refuse documents that cannot answer: too few, or of too few groups, or without a value that a column is of.
+
+    where : which documents, if not all
+    """
+    columns, groups = question.columns, question.groups
     if len(columns) <= columns.shape[1]:
         raise ValueError(
-            f"metadata: {len(columns)} documents have words and all values, expected more than the "
+            f"metadata: {len(columns)} documents{where} have words and all values, expected more than the "
             f"{columns.shape[1]} columns of the formula"
         )
     gone = dependent_columns(columns)
     if gone:
         which = listed([design.names[place] for place in gone])
-        raise ValueError(f"formula: {which} depend on the other columns, so that no document tells them apart")
-
-
-def _check_groups(columns: np.ndarray, groups: np.ndarray, name: str) -> None:
-    """Refuse groups of which each has a column of its own: none is left to say how groups differ."""
-    first = np.unique(groups, return_index=True)[1]
-    n_apart = int((columns == columns[first][groups]).all(axis=0).sum())
+        raise ValueError(f"formula: {which} depend on the other columns, so that no document tells them apart{where}")
+    if groups is None:
+        return
+    first, code = np.unique(groups, return_index=True, return_inverse=True)[1:]
+    if len(first) < 2:
+        raise ValueError(f"cluster: all documents{where} are of one group of {name!r}, expected two at least")
+    n_apart = int((columns == columns[first][code]).all(axis=0).sum())
     if len(first) <= n_apart:
         raise ValueError(
-            f"cluster: got {len(first)} groups of {name!r}, expected more than the {n_apart} columns that "
+            f"cluster: got {len(first)} groups of {name!r}{where}, expected more than the {n_apart} columns that "
             "do not change within a group: errors by group would be zero"
         )
 
@@ -362,9 +384,11 @@ def _check_groups(columns: np.ndarray, groups: np.ndarray, name: str) -> None:
 def _notes(
     design: Design, corpus: Corpus, rows: np.ndarray, grouped: Column | None, groups: np.ndarray | None, refits: int
 ) -> tuple[str, ...]:
-    notes = [f"Percentage points of a document's share; {len(rows):,} documents."]
+    notes = [f"Percentage points of a document's share; {counted(len(rows), 'document')}."]
     if len(rows) < len(corpus):
-        notes.append(f"{len(corpus) - len(rows):,} documents without words or with missing values are left out.")
+        gone = len(corpus) - len(rows)
+        left = f"{counted(gone, 'document')} without words or with missing values"
+        notes.append(f"{left} {'is' if gone == 1 else 'are'} left out.")
     if grouped is not None and groups is not None:
         n_groups = int(groups.max()) + 1
         few = ": so few that errors are rough" if n_groups < FEW_GROUPS else ""
@@ -373,7 +397,8 @@ def _notes(
     if linear:
         notes.append(f"{listed(linear)}: by year.")
     if refits:
-        notes.append(f"Intervals hold what {refits} refits differ by; found_again is the share of them with the topic.")
+        fits = "another fit differs by" if refits == 1 else f"{refits} refits differ by"
+        notes.append(f"Intervals hold what {fits}; found_again is the share of refits with the topic.")
     return tuple(notes)
 
 

@@ -76,11 +76,11 @@ def plot_topic_curves(curves: TopicCurves, *, probability: float = 0.9, ax: Any 
     if len(labels) > _MOST_PANELS:
         raise ValueError(f"curves: got {len(labels)} topics, expected at most {_MOST_PANELS}: choose some by topics=")
     panels = _panels(ax, len(labels))
-    ends = curves.found.ends(probability)
+    shares = curves.shares(probability)
     for m, panel in enumerate(panels):
         for g, name in enumerate(curves.group_names):
             rows = curves.group == g
-            _curve(panel, curves, g, name, *(100 * one[rows, m] for one in (curves.found.estimate, *ends)))
+            _curve(panel, curves, g, name, *(100 * one[rows, m] for one in shares))
         _along(panel, curves)
         style.finish(panel, curves.column if m == len(panels) - 1 else "", "percent", style.shown(labels[m], 40))
     if curves.by is not None:

@@ -30,10 +30,12 @@ from supertopic.inference.after.refit import with_known_shares
 from supertopic.inference.after.splits import parts_at_random
 from supertopic.inference.variational.m_step_glm import GLMStep
 from supertopic.model import State
+from supertopic.plural import counted
 from supertopic.responses.several import units
 
 _FOLDS = 5  # of the regressions behind the levels of intervals
 _LEAST = 25  # labelled documents in each of the two parts
+_LEAST_GROUPS = 2  # behind errors by groups
 
 
 @dataclass(frozen=True)
@@ -103,6 +105,13 @@ def set_aside(training: Training, share: float, seed: int) -> np.ndarray:
             f"honest: got {share:g}, which cuts {len(labelled)} labelled documents into {len(labelled) - n_aside} and "
             f"{n_aside}; expected at least {_LEAST} in each part"
         )
+    if training.groups is not None:
+        n_groups, n_own = (len(np.unique(training.groups.values[rows])) for rows in (labelled, np.flatnonzero(aside)))
+        if n_own < _LEAST_GROUPS:
+            raise ValueError(
+                f"honest: got {share:g}, which leaves {counted(n_own, 'group')} of {n_groups} for coefficients and "
+                f"their errors, expected at least {_LEAST_GROUPS}; give more groups or a larger share"
+            )
     return aside
 
 

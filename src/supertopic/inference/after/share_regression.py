@@ -22,7 +22,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.linalg import qr
+from scipy.linalg import null_space, qr
 from scipy.stats import t as student
 
 from supertopic.inference.after.sandwich import cr1, hc3
@@ -179,21 +179,21 @@ def dependent_columns(columns: np.ndarray) -> list[int]:
     return sorted(int(place) for place in order[diagonal <= _DEPENDENT * max(diagonal[0], 1e-300)])
 
 
-def permuted_p(regression: ShareRegression, weights: np.ndarray, n: int, seed: int) -> np.ndarray:
-    """(P, M) p-values of coefficients by n permutations, whatever the law of the scatter is.
+def permuted_p(regression: ShareRegression, rows: np.ndarray, weights: np.ndarray, n: int, seed: int) -> np.ndarray:
+    """(T, M) p-values of lambda' B c by n permutations, whatever the law of the scatter is; rows : (T, P) lambda.
 
-    Each coefficient has its own (Freedman & Lane): the residuals of the regression without its column are put on other
+    Each quantity has its own (Freedman & Lane): the residuals of the regression in which it is zero are put on other
     documents, or change their sign by groups, and t is found again, with the same errors.
     """
     x, y, groups = regression.columns, regression.shares @ weights, regression.groups
     inverse = np.linalg.inv(x.T @ x)
-    found = np.empty((x.shape[1], y.shape[1]))
+    found = np.empty((len(rows), y.shape[1]))
     rng = np.random.default_rng([seed, 29])
     member = None if groups is None else _membership(groups)
-    for place in range(x.shape[1]):
-        rest = np.delete(x, place, axis=1)
+    for place, row in enumerate(rows):
+        rest = x @ null_space(row[None])
         residual = y - rest @ np.linalg.lstsq(rest, y, rcond=None)[0]
-        influence = x @ inverse[place]
+        influence = x @ (inverse @ row)
         own = _t(x, inverse, influence, residual, member)
         larger = np.ones_like(own)
         for _ in range(n):
@@ -215,7 +215,7 @@ def _flipped(residual: np.ndarray, member: sp.csr_matrix, rng: np.random.Generat
 def _t(
     x: np.ndarray, inverse: np.ndarray, influence: np.ndarray, y: np.ndarray, member: sp.csr_matrix | None
 ) -> np.ndarray:
-    """(M,) t of the coefficient with this influence (n,), by the errors of documents or of groups."""
+    """(M,) t of the quantity with this influence (n,), by the errors of documents or of groups."""
     scores = influence[:, None] * (y - x @ (inverse @ (x.T @ y)))
     total = scores if member is None else member @ scores
     return (influence @ y) / np.sqrt(np.maximum((total**2).sum(axis=0), 1e-300))
