@@ -49,7 +49,7 @@ def test_fit_says_what_it_did_and_commands_that_work(folder, data, model):
     assert pairs["vocabulary"] == "16 words, English stop words left out (--stop-words none keeps them)"
     assert int(pairs["tokens"]) == 78 * 12
     assert pairs["iterations"] == f"{fitted.n_iter_} until converged"
-    assert pairs["bound"] == f"{fitted.bound_[-1]:.4f} nats per token"
+    assert pairs["bound"] == f"{fitted.bound_[-1]:.4f} nats per token of the fit (higher is better; not held out)"
     commands = [line.split()[1:] for line in said.split("Next:")[1].splitlines() if "explain" not in line and line]
     assert [command[0] for command in commands] == ["topics", "predict", "report"]
     commands[1][-1], commands[2][-1] = str(folder / "next.csv"), str(folder / "next.html")
@@ -84,7 +84,7 @@ def test_predictions_keep_every_row(tmp_path, data, model, extension):
     out = tmp_path / f"p.{extension}"
     done = run("predict", model, data, "--text", "body", "--keep", "id,label", "--out", out)
     assert done.exit_code == 0 and done.stdout == ""
-    assert "Wrote 80 rows" in done.stderr and "2 documents hold no known word" in done.stderr
+    assert "Wrote 80 rows" in done.stderr and "mean shares for 2 documents without a known word" in done.stderr
     read = {"csv": pd.read_csv, "tsv": lambda p: pd.read_csv(p, sep="\t"), "parquet": pd.read_parquet}
     frame = read.get(extension, lambda p: pd.read_json(p, lines=True))(out)
     table, fitted = pd.read_csv(data), supertopic.load(model)
@@ -107,7 +107,7 @@ def test_predictions_are_the_same_in_small_batches_and_through_pipes(monkeypatch
 def test_unknown_words_are_counted(tmp_path, model):
     (tmp_path / "new.jsonl").write_text('{"text": "cat zebra okapi"}\n{"text": "okapi"}\n', encoding="utf-8")
     done = run("predict", model, tmp_path / "new.jsonl")
-    assert "3 of 4 words are unknown" in done.stderr and "1 documents hold no known word" in done.stderr
+    assert "3 of 4 words are unknown" in done.stderr and "for 1 document without a known word" in done.stderr
     assert len(done.stdout.splitlines()) == 3
 
 

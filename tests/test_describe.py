@@ -232,10 +232,10 @@ def test_a_fit_on_the_command_line_ends_with_it(tmp_path, monkeypatch):
     asked = ["fit", "reviews.csv", "--text", "text", "--target", "rating", "--topics", "4", "--iterations", "5"]
     done = run(*asked, "--out", "a.supertopic")
     said, before = " ".join(done.stdout.split()), done.stdout.split("Next:")[0]
-    assert "documents it had not seen, the model explains" in said
+    assert "documents, each predicted by a fit without it, the model explains" in said
     assert all(len(line) <= 100 for line in before.splitlines())
     done = run(*asked, "--out", "b.supertopic", "--json")
-    assert json.loads(done.stdout)["found"].startswith("On 120 documents it had not seen")
+    assert json.loads(done.stdout)["found"].startswith("On 120 documents, each predicted by a fit without it,")
 
 
 def test_the_page_begins_with_it(watched, tmp_path):
@@ -250,7 +250,7 @@ def test_the_page_begins_with_it(watched, tmp_path):
     page.fill("input[type=search]", "")
     page.evaluate("document.querySelector('input[type=search]').focus()")
     page.keyboard.press("Control+V")
-    assert page.input_value("input[type=search]").strip().startswith("On 120 documents it had not seen")
+    assert page.input_value("input[type=search]").strip().startswith("On 120 documents, each predicted by")
 
 
 def test_the_page_of_a_useless_model_is_amber(watched, tmp_path, data, useless):

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 from supertopic import SLDAClassifier, SLDARegressor, TopicModel, load
+from supertopic.cli.response import unit_of
 from supertopic.datasets import simulate
 from supertopic.fitted.certainty import cross_fit
 from supertopic.fitted.coefficients import effects
@@ -99,6 +100,7 @@ def test_classes_and_several_responses_have_a_spread_each(kind):
     assert table.groupby("response")["spread"].nunique().min() > 1
     assert (table.groupby("term")["found_again"].nunique() == 1).all()
     assert model.effects()["spread"].notna().any()
+    assert "spread:" in repr(model.effects()) and "again:" in unit_of(model) and "spread" not in unit_of(model)
 
 
 def test_refits_draw_documents_again_and_take_other_seeds(tmp_path):

@@ -75,6 +75,8 @@ def test_info_says_how_good_it_was(day, tmp_path):
     assert told["fitted"] == "1971-01-01" and told["documents"] == 120 and 0.9 < right <= 1
     shown = run("info", tmp_path / "m").stdout
     assert "1971-01-01" in shown and told["data"] in shown and f"{right:.0%} right" in shown
-    assert f"On 120 documents it had not seen, it got {right:.0%} right" in load(tmp_path / "m").card()
+    assert (
+        f"On 120 documents, each predicted by a fit without it, it got {right:.0%} right" in load(tmp_path / "m").card()
+    )
     LDA(2, max_iter=2).fit(COUNTS).save(tmp_path / "m")
     assert json.loads(run("info", tmp_path / "m", "--json").stdout)["scores"] == {}

@@ -30,6 +30,16 @@ def model(texts):
     return LDA(3, max_iter=30, random_state=0).fit(texts)
 
 
+def test_typical_documents_say_what_to_give(texts, model):
+    for given, says in (
+        ((0, 3), "texts: got 3, expected a text for each document; n=3 asks"),
+        ((texts,), "topic: got a list, expected a number or a label; texts= takes"),
+        ((0, "Money"), "texts is a single string"),
+    ):
+        with pytest.raises(ValueError, match=says):
+            model.typical_documents(*given)
+
+
 def test_typical_documents_have_the_largest_shares(texts, model):
     frame = pd.Series(texts, index=[f"d{i}" for i in range(90)])
     found = model.typical_documents(1, frame, n=4)

@@ -31,6 +31,7 @@ DATA = simulate(240, 3, 60, 40, response="gaussian", seed=1)
 X, Y = DATA.counts.counts, DATA.y
 CLASSES = np.array(["low", "mid", "high"])[np.digitize(Y, np.quantile(Y, [0.33, 0.67]))]
 STARS = 1 + np.digitize(Y, np.quantile(Y, [0.2, 0.5, 0.8]))
+GRADES = pd.Categorical(np.array(list("abcd"))[STARS - 1], ordered=True)
 GIBBS = {"inference": Gibbs(burn_in=10, thin=1), "max_iter": 40}
 
 # --- chains -----------------------------------------------------------------------------------------------------------
@@ -239,7 +240,12 @@ def test_covariates_have_decimals_of_their_own():
         ),
         (
             SLDAClassifier, STARS, {"response": "ordinal"}, "an average document, on the latent scale of the grades.",
-            "in units of the target.",
+            "in units of the mean grade.",
+        ),
+        (
+            SLDAClassifier, GRADES, {"response": "ordinal"},
+            "an average document, on the latent scale of the grades.",
+            "in steps of the mean grade, from 1 (a) to 4 (d).",
         ),
         (
             MedLDAClassifier, CLASSES == "low", {}, "on the scale of the linear predictor; more speaks for True.",

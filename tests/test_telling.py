@@ -39,7 +39,7 @@ def test_topics_alone_have_no_word_on_errors(tmp_path):
 def test_a_card_names_what_the_file_holds(honest):
     page = honest.card()
     assert page.startswith("# Model card: SLDARegressor, 2 topics") and honest.methods() in page
-    assert "documents it had not seen, it explained" in page
+    assert "documents, each predicted by a fit without it, it explained" in page
     assert page.count("\n| ") == 3 and "topic shares" in page and "names of classes" not in page
     classes = SLDAClassifier(2, cross_fit=0).fit(TEXTS, np.where(STARS > 3, "good", "bad"))
     assert "names of classes" in classes.card()

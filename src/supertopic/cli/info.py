@@ -5,14 +5,16 @@ from __future__ import annotations
 from supertopic.cli import options as opt
 from supertopic.cli.documents import load_model
 from supertopic.cli.show import facts, say_json, show
+from supertopic.plural import counted
 
 
 def info(model: opt.ModelFile, as_json: opt.Json = False) -> None:
-    """Say what MODEL is: its kind, size and target, the date and data of its fit, and its score on unseen documents.
+    """Say what MODEL is: its kind, size and target, the date and data of its fit, and its score out of fold.
 
     Two models with the same fingerprint of data learned from the same documents.
     """
     from supertopic.estimators.shared.results.telling import scores
+    from supertopic.fitted.certainty.figures import LEFT_OUT
 
     fitted = load_model(model).fitted_
     found = {
@@ -37,5 +39,5 @@ def info(model: opt.ModelFile, as_json: opt.Json = False) -> None:
     for name, one in measured.items():
         what = "right" if "right" in one else "explained"
         ends = f"({one['low']:.0%} to {one['high']:.0%})"
-        told[name] = f"{one[what]:.0%} {what} {ends}, of {one['documents']:,.0f} documents it had not seen"
+        told[name] = f"{one[what]:.0%} {what} {ends}, of {counted(one['documents'], 'document')}, {LEFT_OUT}"
     show(facts(told))

@@ -16,6 +16,7 @@ from supertopic.cli.outcomes import has_intervals, outcomes_of, predict_frame, t
 from supertopic.cli.response import topics_are_classes
 from supertopic.cli.show import note, say_json
 from supertopic.cli.tables import write_frames, writer_for
+from supertopic.plural import counted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -105,9 +106,9 @@ class Tally:
 
     def sentence(self, where: str) -> str:
         known = f"{self.unknown:,} of {self.tokens + self.unknown:,} words are unknown to the model"
-        empty = f"; {self.empty:,} documents hold no known word and get the mean shares" if self.empty else ""
+        empty = f"; mean shares for {counted(self.empty, 'document')} without a known word" if self.empty else ""
         missing = f" ({self.missing:,} of them have no text)" if self.missing else ""
-        return f"Wrote {self.documents:,} rows{where}; {known}{empty}{missing}."
+        return f"Wrote {counted(self.documents, 'row')}{where}; {known}{empty}{missing}."
 
 
 def rows_of(

@@ -17,6 +17,7 @@ from supertopic.cli.answers import labels_of
 from supertopic.cli.documents import check_writable, load_model, open_table
 from supertopic.cli.learning import covariates_for, covariates_of, split_names
 from supertopic.cli.show import note, say_json
+from supertopic.plural import counted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -68,7 +69,7 @@ def report(
     if as_json:
         say_json({"file": out, "documents": len(texts), "bytes": os.path.getsize(out)})
         return
-    note(f"Wrote {out}: {len(texts):,} documents, {os.path.getsize(out) / 1e6:.1f} MB. Open it in a browser.")
+    note(f"Wrote {out}: {counted(len(texts), 'document')}, {os.path.getsize(out) / 1e6:.1f} MB. Open it in a browser.")
 
 
 @contextmanager

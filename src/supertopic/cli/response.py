@@ -119,7 +119,8 @@ def unit_of(model: TopicEstimator) -> str:
 
     if not hasattr(model, "coefficients_"):
         return ""
-    return " ".join([effect_line(model.fitted_), *again_lines(model.fitted_)]).replace("found_again:", "again:")
+    lines = [effect_line(model.fitted_), *again_lines(model.fitted_, spread=False)]
+    return " ".join(lines).replace("found_again:", "again:")
 
 
 def contributions(model: TopicEstimator, frame: pd.DataFrame, prediction: object) -> tuple[np.ndarray, float] | None:

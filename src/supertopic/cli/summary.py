@@ -60,12 +60,19 @@ def say_fit(figures: Mapping[str, Any], estimator: TopicEstimator, more: Mapping
         "vocabulary": f"{figures['vocabulary']:,} words{left_out}",
         "tokens": f"{figures['tokens']:,}" + (", repeated ones count less" if figures["counts"] == "log" else ""),
         "iterations": f"{figures['iterations']:,}{ended[figures['converged']]}",
-        "bound": f"{figures['bound']:.4f} nats per {'label held out' if inference == 'pc' else 'token'}",
+        **_ends_at(figures["bound"], inference),
         **(more or {}),
     }
     if "file" in figures:
         pairs["saved"] = f"{figures['file']} ({_size(figures['bytes'])})"
     show(facts(pairs))
+
+
+def _ends_at(bound: float, inference: str | None) -> dict[str, str]:
+    """What a fit made large: the log-likelihood of labels held out, or a bound of that of words it has seen."""
+    if inference == "pc":
+        return {"held out": f"{bound:.4f} nats per label (log-likelihood, of labels that chose the epoch)"}
+    return {"bound": f"{bound:.4f} nats per token of the fit (higher is better; not held out)"}
 
 
 def _converged(estimator: TopicEstimator, inference: str | None) -> bool | None:

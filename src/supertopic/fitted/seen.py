@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from supertopic.documents.columns import Column, listed
+from supertopic.plural import counted
 
 if TYPE_CHECKING:
     from supertopic.documents.corpus import Corpus
@@ -55,7 +56,8 @@ class Check:
     @property
     def sentences(self) -> list[str]:
         if self.ok:
-            return [f"The {self.n_documents:,} documents lie where those of the fit do."]
+            lie = "lies" if self.n_documents == 1 else "lie"
+            return [f"The {counted(self.n_documents, 'document')} {lie} where those of the fit do."]
         return [
             *(one.sentence for one in self.shifts),
             "Intervals, probabilities and sets hold for documents like those of the fit, and may promise too much.",

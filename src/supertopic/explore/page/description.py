@@ -16,12 +16,13 @@ from supertopic.estimators.shared.results.effects import effect_text
 from supertopic.estimators.shared.results.topic_info import shares_of_all, topic_labels, words_in_order
 from supertopic.explore.page.columns import known_of_documents, read_metadata
 from supertopic.explore.page.outcomes import Outcome, Outcomes, outcomes_of
-from supertopic.fitted.certainty.figures import PROMISED, Figures
+from supertopic.fitted.certainty.figures import LEFT_OUT, PROMISED, Figures
 from supertopic.fitted.effects import kinds_of, topic_effects
 from supertopic.fitted.fitted import Fitted
 from supertopic.fitted.linear_words import score_in_folds, score_of_new
 from supertopic.fitted.training import Training
 from supertopic.html_tables import number, printable
+from supertopic.plural import counted
 
 if TYPE_CHECKING:
     from supertopic.estimators.shared.base import TopicEstimator
@@ -39,7 +40,7 @@ class Description:
     """Sentences about a model; `str` of it is plain text, and notebooks show it with the topics in bold.
 
     hardly : whether topics do not clearly predict anything
-    figures : a row for each response, from documents that the model has not seen; empty where there are none
+    figures : a row for each response, from documents that were not in the fit behind them; empty where there are none
     """
 
     sentences: list[Pieces]
@@ -71,6 +72,7 @@ class _Seen:
     classes: list[str]
     figures: Figures | None
     of_the_fit: bool  # whether figures are of documents whose labels the fit has seen
+    left_out: bool = False  # … which were predicted by fits without them
     words: float = np.nan  # R², or right classes, of a linear model on all words …
     in_folds: bool = False  # … that has learned from these documents alone, and not from those of the fit
 
@@ -114,7 +116,8 @@ def describe_documents(
         labelled = ~np.isnan(one.y)
         figures = _figures(one, labelled) if labelled.sum() > 1 else None
         words = _words_of_new(fitted, training, place, same)
-        found.append(_Seen(_name(one.name), one.classes, figures, same, words, fitted.training is None and not same))
+        alone = fitted.training is None and not same
+        found.append(_Seen(_name(one.name), one.classes, figures, same, words=words, in_folds=alone))
     return _sentences(estimator, found)
 
 
@@ -157,12 +160,12 @@ def _of_the_fit(fitted: Fitted, training: Training | None) -> list[_Seen]:
         sizes = [0 if target.classes is None else len(target.classes) for target in schema.targets]
         sizes = [len(labels)] if schema.one_against_rest else sizes
         scores = [_words_of_fit(fitted, training, place, n) for place, n in enumerate(sizes)]
-        return [_Seen(_name(name), labels, None, False, own) for name, own in zip(names, scores, strict=True)]
+        return [_Seen(_name(name), labels, None, False, words=own) for name, own in zip(names, scores, strict=True)]
     found = []
     for place, (row, target) in enumerate(zip(rows, schema.targets, strict=True)):
         classes = [] if target.classes is None else [str(label) for label in target.classes]
         words = _words_of_fit(fitted, training, place, len(classes))
-        found.append(_Seen(_name(target.name), classes, Figures.from_row(row), False, words))
+        found.append(_Seen(_name(target.name), classes, Figures.from_row(row), False, True, words))
     return found
 
 
@@ -233,13 +236,14 @@ def _how_good(one: _Seen) -> Pieces:
     f = one.figures
     if f is None:
         return []
-    which = "of the fit, which promise too much" if one.of_the_fit else "it had not seen"
+    which = " of the fit, which promise too much" if one.of_the_fit else " it had not seen"
+    which = f"{counted(f.n, 'document')}{f', {LEFT_OUT}' if one.left_out else which}"
     if one.classes:
         ends = f"{_percent(f.right_low)} – {_percent(f.right_high)}"
         return [
             (f"The model gets {one.name or 'the class'} right for ", False),
             (f"{_percent(f.right)} %", True),
-            (f" ({ends}) of {f.n:,.0f} documents {which} ", False),
+            (f" ({ends}) of {which} ", False),
             (f"(always guessing the most frequent one: {_percent(f.guess)} %).", False),
         ]
     if np.isnan(f.skill):
@@ -247,7 +251,7 @@ def _how_good(one: _Seen) -> Pieces:
     ends = f"{_percent(f.skill_low)} – {_percent(f.skill_high)}"
     errors = f"typical error {number(f.error)}; always guessing the mean: {number(f.guess)}"
     return [
-        (f"On {f.n:,.0f} documents {which}, the model explains ", False),
+        (f"On {which}, the model explains ", False),
         (f"{_percent(f.skill)} %", True),
         (f" ({ends}) of the differences in {one.name or 'the response'} ({errors}).", False),
     ]

@@ -22,6 +22,9 @@ _TENTHS, _LEAST = 10, 20  # of the documents by their predictions, and how many 
 _CLEARLY = 2.6  # standard errors below what is promised: one of ten tenths is, in one of twenty models
 
 
+LEFT_OUT = "each predicted by a fit without it"  # the documents of figures that a model keeps
+
+
 @dataclass(frozen=True)
 class Figures:
     """Of one response."""

@@ -25,6 +25,7 @@ from supertopic.inference.after.splits import Split, parts_at_random, splits_of_
 from supertopic.inference.gibbs.chains import match_topics
 from supertopic.inference.variational.prediction_start import Searched
 from supertopic.model import State
+from supertopic.plural import counted
 from supertopic.progress import track
 from supertopic.responses.several import units
 
@@ -79,8 +80,8 @@ def with_groups(fitted: Fitted, training: Training) -> Fitted:
     n_groups = len(np.unique(found))
     if n_groups < FEW_GROUPS:
         warnings.warn(
-            f"groups: labels are of {n_groups} groups, fewer than {FEW_GROUPS}: what is said about documents of new "
-            "groups, and errors, are rough and may promise too much",
+            f"groups: labels are of {counted(n_groups, 'group')}, fewer than {FEW_GROUPS}: what is said about "
+            "documents of new groups, and errors, are rough and may promise too much",
             UserWarning,
             stacklevel=6,
         )

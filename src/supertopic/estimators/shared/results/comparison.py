@@ -19,6 +19,7 @@ from scipy.stats import norm
 from supertopic.estimators.shared.results.topic_info import shares_of_all, topic_labels, words_in_order
 from supertopic.fitted.effects import kinds_of, topic_effects
 from supertopic.html_tables import frame_html
+from supertopic.plural import counted
 
 if TYPE_CHECKING:
     from supertopic.estimators.shared.base import TopicEstimator
@@ -51,7 +52,8 @@ class Comparison:
         first = self.topics.drop_duplicates(["status", "topic", "before"])
         count = first["status"].value_counts()
         moved = self.topics[self.topics["moved"]]
-        parts = [f"{count.get('same', 0)} topics are the same, {count.get('new', 0)} new, {count.get('gone', 0)} gone."]
+        same, new, gone = (int(count.get(one, 0)) for one in ("same", "new", "gone"))
+        parts = [f"{counted(same, 'topic')} {'is' if same == 1 else 'are'} the same, {new} new, {gone} gone."]
         if self.columns:
             names = "; ".join(dict.fromkeys(moved["label"]))
             parts.append(f"Effects moved: {names}." if len(moved) else "No effect moved by more than errors explain.")

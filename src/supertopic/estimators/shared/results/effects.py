@@ -15,6 +15,7 @@ from supertopic.fitted.effects import Range, covariate_effects, effect_spread, k
 from supertopic.fitted.fitted import ALIKE, Fitted
 from supertopic.html_tables import TopicFrame
 from supertopic.inference.after.effects import Effects
+from supertopic.plural import counted
 
 _UNITS = {
     "difference": "in units of the target",
@@ -54,17 +55,20 @@ def effects_frame(fitted: Fitted, table: CoefficientTable, labels: list[str], of
     return shown
 
 
-def again_lines(fitted: Fitted) -> list[str]:
-    """A sentence: which other fits find topics again, and whether errors know of the topics' own; or none."""
+def again_lines(fitted: Fitted, spread: bool = True) -> list[str]:
+    """A sentence: which other fits find topics again, and whether errors know of the topics' own; or none.
+
+    spread : whether the table shows it
+    """
     if (others := fitted.others) is None:
         return []
     n = len(others.coef)
-    fits = f"{n} refits on documents drawn again" if "refits" in fitted.notes else f"{n} fits without a fold"
+    fits = f"{counted(n, 'refit')} on documents drawn again" if "refits" in fitted.notes else f"{n} fits without a fold"
     wider = fitted.certainty.topic_error
     given = "" if wider is not None and (wider > 1).any() else " Errors and intervals are given these topics."
     return [
-        f"found_again: the share of {fits} that have such a topic (a cosine of {ALIKE:g} or more); "
-        f"spread: the standard deviation among these.{given}"
+        f"found_again: the share of {fits} that have such a topic (a cosine of {ALIKE:g} or more)"
+        f"{'; spread: the standard deviation among these' if spread else ''}.{given}"
     ]
 
 
@@ -72,12 +76,26 @@ def effect_line(fitted: Fitted, given: Range | None = None) -> str:
     """A sentence: what an effect is, and in which unit."""
     given, kinds = given or Range.of(fitted), dict.fromkeys(kinds_of(fitted))
     second = second_class(fitted.spec.schema.targets)
-    unit = " or ".join(_UNITS[kind] for kind in kinds)
+    unit = " or ".join(_grades(fitted) if kind == "difference" and _graded(fitted) else _UNITS[kind] for kind in kinds)
     return (
         f"effect: what the prediction changes by from little to much of a topic (its share at the "
         f"{100 * given.low:.3g} % and the {100 * given.high:.3g} % quantile of the documents), {unit}"
         f"{'' if second is None else f' of {second}'}."
     )
+
+
+def _graded(fitted: Fitted) -> bool:
+    """Whether all responses are ordered classes."""
+    return all(target.classes is not None and part.response.ordered for target, part in fitted.spec.parts)
+
+
+def _grades(fitted: Fitted) -> str:
+    """The unit of effects on the mean of ordered classes."""
+    classes = [target.classes for target, _ in fitted.spec.parts if target.classes is not None]
+    if all(one.dtype.kind in "iuf" for one in classes):
+        return "in units of the mean grade"
+    first, last = (str(classes[0][place]) for place in (0, -1))
+    return f"in steps of the mean grade, from 1 ({first}) to {len(classes[0])} ({last})"
 
 
 def plain_effects(fitted: Fitted, table: CoefficientTable) -> Effects:

@@ -13,6 +13,7 @@ from supertopic.fitted.coefficients import CoefficientTable
 from supertopic.fitted.effects import kinds_of, topic_effects
 from supertopic.html_tables import bar_svg, dots_svg, number, shown, table_html, words_html
 from supertopic.inference.after.effects import Effects
+from supertopic.plural import counted
 
 if TYPE_CHECKING:
     from supertopic.estimators.shared.base import TopicEstimator
@@ -72,11 +73,11 @@ def _effects(model: TopicEstimator, names: list[str], found: Effects, order: np.
 
 def _facts(model: TopicEstimator, table: CoefficientTable | None) -> str:
     """What was fitted to what, in a line."""
-    facts = [f"{len(model.components_)} topics", f"{model.n_features_in_:,} words"]
+    facts = [counted(len(model.components_), "topic"), counted(model.n_features_in_, "word")]
     if model.fitted_.vocabulary.stop_words:
         facts[-1] += " without stop words"
     if hasattr(model, "doc_topic_"):
-        facts.append(f"{len(model.doc_topic_):,} documents")
+        facts.append(counted(len(model.doc_topic_), "document"))
     targets = model.fitted_.spec.schema.targets
     if len(targets) == 1:
         name = "" if targets[0].name == "y" else f" of {shown(targets[0].name)}"

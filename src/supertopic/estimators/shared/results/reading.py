@@ -35,7 +35,7 @@ def documents_of(fitted: Fitted, X: object) -> Corpus:
     if X is not None:
         return fitted.corpus(X)
     if fitted.training is None:
-        raise ValueError(f"X: got None, but this {fitted.spec.name} holds no documents")
+        raise ValueError(f"X: got None, but this {fitted.spec.name} holds no documents; give some")
     return fitted.training.corpus
 
 
@@ -44,7 +44,7 @@ def shares_among(model: TopicEstimator, X: object) -> np.ndarray:
     if X is not None:
         return np.asarray(model.transform(X), dtype=np.float64)
     if model.fitted_.doc_topic is None:
-        raise ValueError(f"X: got None, but this {model.fitted_.spec.name} keeps no shares of its documents")
+        raise ValueError(f"X: got None, but this {model.fitted_.spec.name} keeps no shares of its documents; give them")
     return np.asarray(model.fitted_.doc_topic, dtype=np.float64)
 
 
@@ -55,8 +55,12 @@ def typical_documents(
     check_whole("n", n)
     if not isinstance(threshold, (int, float)) or not 0 <= threshold <= 1:
         raise ValueError(f"threshold: got {threshold!r}, expected a share from 0 to 1")
+    if isinstance(texts, (int, np.integer)):
+        raise ValueError(f"texts: got {texts}, expected a text for each document; n={texts} asks for so many documents")
+    if not (topic is None or isinstance(topic, (str, int, np.integer))):
+        raise ValueError(f"topic: got a {type(topic).__name__}, expected a number or a label; texts= takes documents")
     shares = shares_among(model, X)
-    given, index = ([], None) if texts is None else as_texts(texts)
+    given, index = ([], None) if texts is None else as_texts(texts, name="texts")
     if texts is not None and len(given) != len(shares):
         raise ValueError(f"texts: got {len(given)} texts, expected one for each of the {len(shares)} documents")
     names = np.arange(len(shares)) if index is None else np.asarray(index)

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from supertopic.fitted.certainty.figures import Figures
+from supertopic.fitted.certainty.figures import LEFT_OUT, Figures
 from supertopic.fitted.fitted import Fitted
 from supertopic.html_tables import number
+from supertopic.plural import counted
 
 ENGINES = {
     "vb": "variational EM (Blei, Ng & Jordan 2003)",
@@ -49,12 +50,12 @@ def card(fitted: Fitted, params: Mapping[str, Any], papers: str, topics: pd.Data
         + ". It does not hold their texts.",
         "Topics": "\n".join(["| topic | share | words |", "|---|---|---|", *rows]),
     }
-    title = f"# Model card: {fitted.spec.name}, {fitted.n_topics} topics"
+    title = f"# Model card: {fitted.spec.name}, {counted(fitted.n_topics, 'topic')}"
     return "\n\n".join([title, *(f"## {name}\n\n{text}" for name, text in parts.items())]) + "\n"
 
 
 def scores(fitted: Fitted) -> dict[str, dict[str, float]]:
-    """How good predictions are of documents that the fit had not seen, by response; empty where it left none out.
+    """How good predictions are of documents by fits without them, by response; empty where none were left out.
 
     `right` is the share of classes that are right, `explained` that of the differences in a number, with the ends of an
     interval of 90 %; documents : how many
@@ -77,7 +78,7 @@ def origin(fitted: Fitted) -> str:
         right = "right" in one
         told = f"got {one['right']:.0%} right" if right else f"explained {one['explained']:.0%} of the differences"
         ends = f"({one['low']:.0%} to {one['high']:.0%}, a 90 % interval)"
-        found.append(f"On {one['documents']:,.0f} documents it had not seen, it {told} {ends} of {name}.")
+        found.append(f"On {counted(one['documents'], 'document')}, {LEFT_OUT}, it {told} {ends} of {name}.")
     return " ".join(found)
 
 
@@ -86,14 +87,14 @@ def _model(fitted: Fitted, papers: str) -> str:
     aims = [f"{target.name} ({target.response} response)" for target in schema.targets if target.response]
     told = f" to predict {', '.join(aims)}" if aims else ""
     return (
-        f"We fitted {fitted.spec.name} ({papers}) with {fitted.n_topics} topics{told}, "
+        f"We fitted {fitted.spec.name} ({papers}) with {counted(fitted.n_topics, 'topic')}{told}, "
         f"by supertopic {version('supertopic')}."
     )
 
 
 def _documents(fitted: Fitted) -> str:
     n_documents = fitted.n_seen if fitted.doc_topic is None else len(fitted.doc_topic)
-    words = f"a vocabulary of {fitted.vocabulary.n_words:,} words"
+    words = f"a vocabulary of {counted(fitted.vocabulary.n_words, 'word')}"
     tokens = fitted.spec.schema.tokens
     logs = fitted.spec.schema.counts == "log"
     mean = "" if tokens is None or logs else f" of {tokens.per_document:.0f} tokens on average"
@@ -104,7 +105,7 @@ def _documents(fitted: Fitted) -> str:
 
 def _fit(fitted: Fitted, params: Mapping[str, Any]) -> list[str]:
     engine = ENGINES.get(fitted.spec.inference, "an algorithm of its own")
-    found = [f"Inference was {engine}, {fitted.n_iter:,} iterations, seed {params.get('random_state')}."]
+    found = [f"Inference was {engine}, {counted(fitted.n_iter, 'iteration')}, seed {params.get('random_state')}."]
     schema = fitted.spec.schema
     if schema.targets and "supervision" in params:
         found.append(f"The response had the weight {schema.supervision:g} (supervision).")
