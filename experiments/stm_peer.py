@@ -30,23 +30,9 @@ def with_topica(counts, design):
     return topics, party, (middle - start, end - middle)
 
 
-def with_stm(counts, design):
-    stm = importlib.import_module("stm")
-    start = time.process_time()
-    model = stm.StructuralTopicModel(n_components=N_TOPICS, init="spectral", random_state=1)
-    model.fit(counts, prevalence=design)
-    middle = time.process_time()
-    tables = stm.estimate_effect(model, design, nsims=DRAWS).summary()
-    end = time.process_time()
-    party = np.array([[tables[k]["estimate"][1], tables[k]["std_error"][1]] for k in range(N_TOPICS)])
-    return model.components_, party, (middle - start, end - middle)
-
-
 def main(name, folder):
     counts = sp.csr_matrix(sp.load_npz(folder / "counts.npz"))
-    topics, party, seconds = {"topica": with_topica, "structural-topic-model": with_stm}[name](
-        counts, np.load(folder / "design.npy")
-    )
+    topics, party, seconds = {"topica": with_topica}[name](counts, np.load(folder / "design.npy"))
     for what, value in (("topics", topics), ("party", party), ("seconds", seconds)):
         np.save(folder / what, np.asarray(value))
 
