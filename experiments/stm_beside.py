@@ -161,14 +161,14 @@ def beside(corpus: Corpus, n_most: int | None, seeds: int) -> tuple[list[list[An
 @reproduces("lda", "effects on topics beside a structural topic model of another library, blogs and speeches")
 def stm_beside(quick: bool) -> Outcome:
     """Takes some minutes on one core."""
-    table, told = [], []
+    table, told, n_seeds = [], [], 2 if quick else SEEDS
     for corpus in CORPORA:
-        rows, one = beside(corpus, 500 if quick else None, 2 if quick else SEEDS)
+        rows, one = beside(corpus, 500 if quick else None, n_seeds)
         table += rows
         told.append(one)
     note = (
         f"{'; '.join(told)}. K = {N_TOPICS}, the party, and of blogs a spline of the day with five columns, one "
-        f"thread; seconds of the processor, of the first seed. Held-out words, mean over {2 if quick else SEEDS} seeds of ours "
+        f"thread; seconds of the processor, of the first seed. Held-out words, mean over {n_seeds} seeds of ours "
         f"(that of {PEER} begins with anchor words), are scored by one rule for all: shares from half of a document's "
         f"words under a Dirichlet of {PRIOR}, without metadata. Effects by composition with {DRAWS} draws; sure is "
         f"{SURE} errors from zero, as if documents were independent, and then with errors by blog or senator."
