@@ -243,9 +243,8 @@ def test_covariates_have_decimals_of_their_own():
             "in units of the mean grade.",
         ),
         (
-            SLDAClassifier, GRADES, {"response": "ordinal"},
-            "an average document, on the latent scale of the grades.",
-            "in steps of the mean grade, from 1 (a) to 4 (d).",
+            SLDAClassifier, GRADES, {"response": "ordinal"}, "an average document, on the latent scale of the grades.",
+            "in units of the mean grade.",
         ),
         (
             MedLDAClassifier, CLASSES == "low", {}, "on the scale of the linear predictor; more speaks for True.",

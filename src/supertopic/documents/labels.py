@@ -139,8 +139,9 @@ def as_table(y: Any, n_documents: int, who: str) -> tuple[np.ndarray, list[str]]
     if names is None and getattr(y, "name", None) is not None:
         names = [str(y.name)]
     dtype = getattr(y, "dtype", None)
-    if getattr(dtype, "ordered", None) and hasattr(y, "cat"):  # an ordered categorical: its codes are its order
-        y = y.cat.codes.where(y.cat.codes >= 0, np.nan)
+    if getattr(dtype, "ordered", None) and (hasattr(y, "cat") or isinstance(y, pd.Categorical)):
+        codes = pd.Series(y).cat.codes  # an ordered categorical: its codes are its order
+        y = codes.where(codes >= 0, np.nan)
     if hasattr(y, "to_pylist") and not hasattr(y, "columns"):  # an array of Arrow, which NumPy copies only at times
         y = np.array(y.to_pylist(), dtype=object)
     mixed = isinstance(y, (list, tuple)) and any(isinstance(value, str) for value in y)

@@ -229,7 +229,7 @@ class TopicCurves:
         weights = self.effects.weights
         low, high = weights.min(axis=0), weights.max(axis=0)  # of shares of topics that sum to one
         mean = np.clip(self.found.estimate, low, high)
-        ends = self.found._replace(estimate=mean).ends(probability)
+        ends = Found(mean, self.found.std_error, self.found.freedom).ends(probability)
         return mean, np.maximum(ends[0], low), np.minimum(ends[1], high)
 
     @property

@@ -23,6 +23,7 @@ _UNITS = {
     "points": "in percentage points",
     "score": "in the score",
 }
+_GRADES = "in units of the mean grade"
 
 
 def effects_frame(fitted: Fitted, table: CoefficientTable, labels: list[str], of: str, given: Range) -> pd.DataFrame:
@@ -76,7 +77,7 @@ def effect_line(fitted: Fitted, given: Range | None = None) -> str:
     """A sentence: what an effect is, and in which unit."""
     given, kinds = given or Range.of(fitted), dict.fromkeys(kinds_of(fitted))
     second = second_class(fitted.spec.schema.targets)
-    unit = " or ".join(_grades(fitted) if kind == "difference" and _graded(fitted) else _UNITS[kind] for kind in kinds)
+    unit = " or ".join(_GRADES if kind == "difference" and _graded(fitted) else _UNITS[kind] for kind in kinds)
     return (
         f"effect: what the prediction changes by from little to much of a topic (its share at the "
         f"{100 * given.low:.3g} % and the {100 * given.high:.3g} % quantile of the documents), {unit}"
@@ -87,15 +88,6 @@ def effect_line(fitted: Fitted, given: Range | None = None) -> str:
 def _graded(fitted: Fitted) -> bool:
     """Whether all responses are ordered classes."""
     return all(target.classes is not None and part.response.ordered for target, part in fitted.spec.parts)
-
-
-def _grades(fitted: Fitted) -> str:
-    """The unit of effects on the mean of ordered classes."""
-    classes = [target.classes for target, _ in fitted.spec.parts if target.classes is not None]
-    if all(one.dtype.kind in "iuf" for one in classes):
-        return "in units of the mean grade"
-    first, last = (str(classes[0][place]) for place in (0, -1))
-    return f"in steps of the mean grade, from 1 ({first}) to {len(classes[0])} ({last})"
 
 
 def plain_effects(fitted: Fitted, table: CoefficientTable) -> Effects:
