@@ -105,9 +105,9 @@ MUTANTS = [
             "test_sandwich.py::test_errors_of_least_squares_are_those_of_statsmodels",
         ),
         (
-            "n_groups / (n_groups - 1) * (n - 1) / max(n - k, 1) * ",
-            "",
-            "test_sandwich.py::test_errors_of_least_squares_are_those_of_statsmodels",
+            "(len(moved) - 1) / len(moved) * (moved.T @ moved)",
+            "moved.T @ moved",
+            "test_sandwich.py::test_the_jackknife_leaves_out_each_group_in_turn",
         ),
         (
             "rest = whole - (columns[own] * curvature[own, None]).T @ columns[own]",

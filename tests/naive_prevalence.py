@@ -17,8 +17,8 @@ def free_shares(topics: np.ndarray, average: np.ndarray, counts: np.ndarray) -> 
 
 
 def sandwich(x: np.ndarray, y: np.ndarray, groups: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
-    """Coefficients of one y, and their covariance: HC3, or CR1 by groups."""
-    n, k = x.shape
+    """Coefficients of one y, and their covariance: HC3, or the jackknife over groups."""
+    k = x.shape[1]
     inverse = np.linalg.inv(x.T @ x)
     coef = inverse @ x.T @ y
     residual = y - x @ coef
@@ -29,11 +29,9 @@ def sandwich(x: np.ndarray, y: np.ndarray, groups: np.ndarray | None) -> tuple[n
             meat += np.outer(score, score)
         return coef, inverse @ meat @ inverse
     labels = set(groups.tolist())
-    for label in labels:
-        score = x[groups == label].T @ residual[groups == label]
-        meat += np.outer(score, score)
-    n_groups = len(labels)
-    return coef, n_groups / (n_groups - 1) * (n - 1) / (n - k) * inverse @ meat @ inverse
+    without = [np.linalg.lstsq(x[groups != label], y[groups != label], rcond=None)[0] for label in labels]
+    moved = np.array(without) - coef
+    return coef, (len(labels) - 1) / len(labels) * moved.T @ moved
 
 
 def rubin(coefs: list[np.ndarray], covariances: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:

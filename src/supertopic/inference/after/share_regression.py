@@ -3,7 +3,8 @@
 With X (n, P) the columns of a formula and Y (n, K) shares, B = (X'X)^-1 X'Y. A quantity is linear in both: lambda' B c,
 with lambda what is asked of the columns (a coefficient, a difference of two mean rows) and c which topics are taken
 (one, the sum of several, one less another). Its variance is lambda' V(c) lambda, where V(c) is the sandwich of the
-regression of Y c: HC3, or CR1 where documents of a group go together (`supertopic.inference.after.sandwich`).
+regression of Y c (`supertopic.inference.after.sandwich`): HC3, or where documents of a group go together, the jackknife
+over groups.
 
 Other topics give other coefficients. Those of refits, with their topics matched, add to the variance
 
@@ -25,7 +26,7 @@ import scipy.sparse as sp
 from scipy.linalg import null_space, qr
 from scipy.stats import t as student
 
-from supertopic.inference.after.sandwich import cr1, hc3
+from supertopic.inference.after.sandwich import hc3, moved_without
 
 _DEPENDENT = 1e-9  # diagonal of a pivoted QR relative to its first, below which a column depends on the others
 
@@ -65,10 +66,22 @@ class ShareRegression:
         return float(len(np.unique(self.groups)) - 1)
 
     def covariance(self, weights: np.ndarray) -> np.ndarray:
-        residual = (self.shares - self.columns @ self.coef) @ weights
-        nothing = np.zeros((self.columns.shape[1],) * 2)
-        given = (self.columns, residual, np.ones(len(residual)), nothing)
-        return hc3(*given) if self.groups is None else cr1(*given, self.groups)
+        if self.groups is None:
+            ones, nothing = np.ones(len(self.columns)), np.zeros((self.columns.shape[1],) * 2)
+            return hc3(self.columns, self._residuals @ weights, ones, nothing)
+        moved = self._moved @ weights
+        return (len(moved) - 1) / len(moved) * (moved.T @ moved)
+
+    @property
+    def _residuals(self) -> np.ndarray:
+        return self.shares - self.columns @ self.coef
+
+    @cached_property
+    def _moved(self) -> np.ndarray:
+        """(G, P, K) what coefficients move by without each group."""
+        assert self.groups is not None
+        ones, nothing = np.ones(len(self.columns)), np.zeros((self.columns.shape[1],) * 2)
+        return moved_without(self.columns, self._residuals, ones, nothing, self.groups)
 
 
 @dataclass(frozen=True, eq=False)
