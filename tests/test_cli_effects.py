@@ -35,7 +35,7 @@ def test_a_table_a_figure_and_latex(files):
     )  # fmt: skip
     assert done.exit_code == 0, done.output
     assert "party: left → right" in done.stdout and "adjusted" in done.stdout
-    assert "Errors by 28 groups of author." in done.stderr and "1 documents" in done.stderr
+    assert "Errors by 28 groups of author." in done.stderr and "1 document without" in done.stderr
     table = pd.read_csv(out[0])
     rise = table.estimate.abs()
     assert (rise > 25).all() and (rise < 55).all() and table.estimate.sum() == pytest.approx(0, abs=1e-3)
