@@ -111,6 +111,14 @@ def test_uncertainty_has_coefficients_whose_truth_is_known():
         assert [float(cell) for cell in quoted] == pytest.approx([count / 800 for count in covered], abs=0.00051)
 
 
+def test_uncertainty_has_effects_whose_truth_is_known():
+    kept = {(row["intervals"], row["documents"]): float(row["hold the true difference"])
+            for row in outcome("lda.effects_coverage")}  # fmt: skip
+    for name, way in (("`estimate_effect`", "estimate_effect, LDA"), ("least squares on `doc_topic_`", None)):
+        found = [kept[way or "least squares on doc_topic_, LDA", who] for who in ("independent", "of 30 authors")]
+        assert [name, *(f"{one:.3f}" for one in found)] in lines_of(UNCERTAINTY)
+
+
 def test_uncertainty_has_fits_without_folds():
     lines = lines_of(UNCERTAINTY)
     for row in outcome("slda.without_folds"):
