@@ -5,6 +5,7 @@ import sys
 
 import numpy as np
 import pytest
+from joblib import parallel_config
 
 from experiments import __main__ as command
 from experiments.book import FOLDER, Experiment, Outcome, carry_out, experiments
@@ -111,7 +112,8 @@ def test_the_table_of_stability_compares_seeds_and_samples():
         return Found(np.roll(np.eye(3, 6), seed, axis=1)[:, :6], 0.1 * seed, 0.4, 0.2)
 
     y = np.arange(10.0)
-    r2, seeds, samples, largest, npmi = compared(way, (np.zeros((10, 4)), y, None, None), 2)
+    with parallel_config(backend="sequential"):
+        r2, seeds, samples, largest, npmi = compared(way, (np.zeros((10, 4)), y, None, None), 2)
     assert given == [(10, 0), (10, 1), (8, 0), (8, 1)]
     assert (r2, largest, npmi) == (pytest.approx(0.05), pytest.approx(0.4), pytest.approx(0.2))
     assert seeds == samples == pytest.approx(2 / 3)  # two of three topics are the same
