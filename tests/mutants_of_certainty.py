@@ -20,6 +20,34 @@ MUTANTS = [
             "best[:n_columns]",
             "test_cross_fit.py::test_predictors_that_are_too_bold_are_drawn_in",
         ),
+        (
+            "spread**2 + prior.own / total, 1.0)",
+            "1.0, 1.0)",
+            "test_pooling.py::test_calibrations_find_the_coefficients_of_levels",
+        ),
+        (
+            "replace(prior or CoefPrior(), n_level=0)",
+            "prior or CoefPrior()",
+            "test_pooling.py::test_calibrations_find_the_coefficients_of_levels",
+        ),
+    ),
+    *mutants_of(
+        "fitted/pooling.py",
+        (
+            "shrunk = 1.0 + n / strength",
+            "shrunk = 1.0 + 0.0 * n",
+            "test_pooling.py::test_levels_are_those_of_the_normal_equations",
+        ),
+        (
+            "np.sqrt(noise.mean() / strength)",
+            "np.sqrt(1.0 / strength)",
+            "test_pooling.py::test_the_deviation_is_that_under_which_folds_are_told_best",
+        ),
+        (
+            "np.where(n > 0, level + (total - n * level) / (n + strength), np.nan)",
+            "level + (total - n * level) / (n + strength)",
+            "test_pooling.py::test_a_category_that_new_groups_do_not_have_has_no_part",
+        ),
     ),
     *mutants_of(
         "fitted/certainty/topic_errors.py",

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -21,6 +23,7 @@ else:
 _CONSTANT = 1e-9  # deviation of a column relative to its largest value, below which it is rounding
 _LARGEST = 1e15  # of a covariate, and of one over its deviation: products with coefficients are finite
 _DEPENDENT = 1e-8  # eigenvalue of the correlations, below which columns depend on one another
+MANY_LEVELS = 30  # of a category; those of one with more are drawn towards their mean
 UNKNOWN = ("error", "ignore")  # what becomes of values that are missing, or were not there in the fit
 _MISSING = (
     "; fill them in or leave these documents out (new documents may have some after fit(…, handle_unknown='ignore'))"
@@ -57,13 +60,15 @@ class Columns:
 
     A column of text or categories becomes dummies, one for each category but the first, which is the reference: in
     alphabetical order, or in the order of a pandas categorical. True and False are 1 and 0. Dates are years, such as
-    2008.25. A column of texts of which hardly two are the same, such as an address, is refused.
+    2008.25. A column of texts of which hardly two are the same, such as an address, is refused. Categories that are
+    pooled have a dummy for each level: these are drawn towards their mean, which is what they are compared with.
     """
 
     names: tuple[str, ...] = ()  # of a frame's columns; none for other tables
     categories: dict[str, tuple[Any, ...]] = field(default_factory=dict)  # of columns that are no numbers
     dates: tuple[str, ...] = ()  # columns of dates, which are taken as years
     unknown: str = "error"  # or "ignore": missing values, and categories that were not there, are NaN
+    pooled: tuple[str, ...] = ()  # columns of so many categories that these are drawn towards their mean
 
     @classmethod
     def of(cls, covariates: Any, all_are_here: bool = True) -> Self:
@@ -109,14 +114,35 @@ class Columns:
         """The names of the numbers that they become: `section=sport` for a dummy."""
         found = []
         for name in self.names:
-            values = self.categories.get(name)
-            found += [name] if values is None else [f"{name}={value}" for value in values[1:]]
+            values = self.dummies(name)
+            found += [name] if values is None else [f"{name}={value}" for value in values]
         return found
 
     @property
+    def places(self) -> dict[str, slice]:
+        """Where the numbers of each column stand."""
+        widths = [1 if (values := self.dummies(name)) is None else len(values) for name in self.names]
+        ends = np.cumsum([0, *widths]).tolist()
+        return {name: slice(*pair) for name, pair in zip(self.names, pairwise(ends), strict=True)}
+
+    @property
     def references(self) -> dict[str, Any]:
-        """The category of each column that the others are compared with."""
-        return {name: values[0] for name, values in self.categories.items()}
+        """The category of each column that the others are compared with; none of those that are pooled."""
+        return {name: values[0] for name, values in self.categories.items() if name not in self.pooled}
+
+    @property
+    def n_pooled(self) -> int:
+        """Numbers of columns that are pooled."""
+        return sum(len(self.categories[name]) for name in self.pooled)
+
+    def dummies(self, name: str) -> tuple[Any, ...] | None:
+        """The categories of a column that have a number; None of columns of numbers."""
+        values = self.categories.get(name)
+        return values if values is None or name in self.pooled else values[1:]
+
+    def pooling(self) -> Columns:
+        """With all categories pooled that have many levels."""
+        return replace(self, pooled=tuple(name for name, one in self.categories.items() if len(one) > MANY_LEVELS))
 
     def encode(self, covariates: Any, n_documents: int) -> np.ndarray:
         """(D, P) numbers, in the order of the fit; refuses columns and categories that were not there."""
@@ -171,18 +197,22 @@ class Columns:
                 "add nothing after fit(…, handle_unknown='ignore'))"
             )
         codes = np.array([place.get(value, -1) for value in values], dtype=np.intp)[:, None]
-        return np.where(codes < 0, np.nan, codes == np.arange(1, len(place)))
+        dummies = np.arange(0 if name in self.pooled else 1, len(place))
+        return np.where(codes < 0, np.nan, codes == dummies)
 
     @classmethod
     def restore(cls, saved: Any) -> Self:
         """What a model file says."""
         names, categories, dates = saved["names"], saved["categories"], saved["dates"]
-        unknown = saved.get("unknown", "error")
+        unknown, pooled = saved.get("unknown", "error"), tuple(saved.get("pooled", ()))
         check_choice("handle_unknown", unknown, UNKNOWN)
         plain = all(isinstance(value, str | int | float) for found in categories.values() for value in found)
         if not all(isinstance(name, str) for name in names) or not {*categories, *dates} <= set(names) or not plain:
             raise ValueError("the names of the covariates are no texts, or their categories no texts or numbers")
-        return cls(tuple(names), {name: tuple(found) for name, found in categories.items()}, tuple(dates), unknown)
+        if not set(pooled) <= set(categories):
+            raise ValueError("the covariates that are pooled are no categories")
+        own = {name: tuple(found) for name, found in categories.items()}
+        return cls(tuple(names), own, tuple(dates), unknown, pooled)
 
 
 def given_by_name(columns: Columns, mean: Any, given: dict[str, Any]) -> Any:
@@ -207,12 +237,13 @@ def _usual(columns: Columns, mean: list[float]) -> dict[str, Any]:
         return {str(place): value for place, value in enumerate(mean)}
     found: dict[str, Any] = {}
     for name in columns.names:
-        values = columns.categories.get(name)
+        values = columns.dummies(name)
         if values is None:
             found[name] = mean.pop(0)
         else:
-            shares = [mean.pop(0) for _ in values[1:]]
-            found[name] = values[int(np.argmax([1 - sum(shares), *shares]))]
+            shares, all_values = [mean.pop(0) for _ in values], columns.categories[name]
+            rest = [1 - sum(shares)] * (len(all_values) - len(values))
+            found[name] = all_values[int(np.argmax(rest + shares))]
     return found
 
 
@@ -273,16 +304,18 @@ class Scaling:
     factor: np.ndarray = field(default_factory=lambda: np.zeros(0))  # (P,) one over the deviation; 0 for constants
 
     @classmethod
-    def of(cls, extra: np.ndarray, names: list[str], more_follow: bool = False) -> Self:
+    def of(cls, extra: np.ndarray, names: list[str], more_follow: bool = False, pooled: Sequence[slice] = ()) -> Self:
         """The scaling of these documents (D, P); a warning names columns that are constant or linearly dependent.
 
         Constant columns have no part in the fit. Where further batches follow, they may vary later: they have the unit
-        of their own size.
+        of their own size. Those that are pooled, which sum up to one, are defined by that.
         """
         size = np.abs(extra).max(axis=0, initial=0.0)
         found, varies = cls._of(extra.mean(axis=0), extra.std(axis=0), size, more_follow)
-        standard = found.apply(extra)[:, varies]
-        found._warn(standard.T @ standard / max(len(extra), 1), varies, names, more_follow)
+        told = np.delete(np.arange(len(size)), np.r_[(*pooled, slice(0, 0))])
+        standard = found.apply(extra)[:, told][:, varies[told]]
+        names = [names[place] for place in told] if names else names
+        found._warn(standard.T @ standard / max(len(extra), 1), varies[told], names, more_follow)
         return found
 
     @classmethod

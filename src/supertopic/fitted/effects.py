@@ -87,7 +87,7 @@ def covariate_effects(fitted: Fitted, table: CoefficientTable, given: Range | No
     found = column_effects(_documents(fitted), _regression(fitted, table), given.low, given.high, given.probability)
     found = _possible(fitted, found)
     scaling, own = fitted.spec.schema.scaling, slice(1, 1 + len(fitted.spec.schema.scaling.mean))
-    low, high = (values[own] / scaling.users(np.ones(len(scaling.mean))) for values in (found.low, found.high))
+    low, high = (values[own] / _per_unit(scaling) for values in (found.low, found.high))
     arrays = (array[own] for array in (found.effect, found.std_error, found.lower, found.upper))
     return Effects(*(_with_digits(end + scaling.mean, scaling) for end in (low, high)), *arrays)
 
@@ -183,7 +183,7 @@ def _regression(fitted: Fitted, table: CoefficientTable | None = None) -> Regres
     if table is not None and table.std is not None:
         order = [*range(1, 1 + n_topics), 0, *range(1 + n_topics, 1 + n_topics + n_covariates)]
         unit = np.repeat(_units(fitted)[:, None], len(order), axis=1)
-        unit[:, 1 + n_topics :] *= fitted.spec.schema.scaling.users(np.ones(n_covariates))
+        unit[:, 1 + n_topics :] *= _per_unit(fitted.spec.schema.scaling)
         own = covariance(fitted) / (unit[:, :, None] * unit[:, None, :])
         errors = own[:, order][:, :, order]
     return Regression(coef, partial(means_of, fitted), errors, _ratios(fitted), fitted.freedom)
@@ -193,13 +193,18 @@ def _drawn(fitted: Fitted, n: int) -> list[Regression]:
     """The regressions of the first n draws, or of some of them, evenly."""
     found, ratio, unit = [], _ratios(fitted), _units(fitted)
     topics = slice(0, fitted.n_topics)
-    users = fitted.spec.schema.scaling.users(np.ones(len(fitted.spec.schema.scaling.mean)))
+    users = _per_unit(fitted.spec.schema.scaling)
     for place in range(0, n, max(n // DRAWS, 1)):
         coef, dispersion = fitted.draws["coef"][place] / unit[:, None], fitted.draws["dispersion"][place]
         level = fitted.draws["intercept"][place][:, None] - _origins(fitted, dispersion)[:, None]
         own = np.hstack([coef[:, topics], level / unit[:, None], coef[:, fitted.n_topics :] / users])
         found.append(Regression(own, partial(means_of, fitted, dispersion=dispersion), None, ratio))
     return found
+
+
+def _per_unit(scaling: Scaling) -> np.ndarray:
+    """(P,) one of each covariate as the regression has it; 1 of those that have no part."""
+    return np.where(scaling.factor > 0, scaling.factor, 1.0)
 
 
 def _ratios(fitted: Fitted) -> np.ndarray:

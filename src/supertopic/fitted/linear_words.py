@@ -36,6 +36,11 @@ def score_of_new(training: Training, new: Training, y: np.ndarray, y_new: np.nda
     return _score(_features(counts, extra), both, n_classes, [split])
 
 
+def left_out(training: Training, t: np.ndarray, splits: Sequence[Split]) -> np.ndarray:
+    """(D,) numbers t of documents, NaN where they are not known, as told by a regression without a fold of them."""
+    return _left_out(_features(training.corpus.counts, training.covariates), t, 0, splits)
+
+
 def _features(counts: sp.csr_matrix, extra: np.ndarray) -> sp.csr_matrix:
     from sklearn.feature_extraction.text import TfidfTransformer
 
@@ -44,6 +49,18 @@ def _features(counts: sp.csr_matrix, extra: np.ndarray) -> sp.csr_matrix:
 
 
 def _score(features: sp.csr_matrix, y: np.ndarray, n_classes: int, splits: Sequence[Split]) -> float:
+    found = _left_out(features, y, n_classes, splits)
+    told = ~np.isnan(found)
+    if not told.any():
+        return np.nan
+    if n_classes:
+        return float(np.mean(found[told] == y[told]))
+    spread = np.sum((y[told] - y[told].mean()) ** 2)
+    return float(1.0 - np.sum((y[told] - found[told]) ** 2) / spread) if spread else np.nan
+
+
+def _left_out(features: sp.csr_matrix, y: np.ndarray, n_classes: int, splits: Sequence[Split]) -> np.ndarray:
+    """(D,) y of the documents of each fold by a model of the others; NaN where there is none."""
     from sklearn.linear_model import Ridge, RidgeClassifier
 
     kind = RidgeClassifier if n_classes else Ridge
@@ -55,10 +72,4 @@ def _score(features: sp.csr_matrix, y: np.ndarray, n_classes: int, splits: Seque
             continue
         model = kind(_PENALTY, solver="sparse_cg", tol=_TOLERANCE)
         found[out] = model.fit(features[rest], y[rest]).predict(features[out])
-    told = ~np.isnan(found)
-    if not told.any():
-        return np.nan
-    if n_classes:
-        return float(np.mean(found[told] == y[told]))
-    spread = np.sum((y[told] - y[told].mean()) ** 2)
-    return float(1.0 - np.sum((y[told] - found[told]) ** 2) / spread) if spread else np.nan
+    return found

@@ -178,6 +178,8 @@ def _of_covariates(fitted: Fitted, extra: np.ndarray) -> Iterator[Shift]:
         return
     unit = scaling.users(np.ones(len(scaling.mean)))
     for place, name in enumerate(fitted.spec.schema.covariate_names):
+        if not unit[place]:  # a column that has no part
+            continue
         ends, values = np.quantile(own[:, place], _ENDS), extra[:, place]
         users, ends = (column / unit[place] + scaling.mean[place] for column in (values, ends))
         yield from _outside(name, users, ends, f"have {name} {{below}} {{bound:.4g}}")

@@ -40,6 +40,7 @@ from supertopic.fitted.embeddings import EmbeddingSurvey, embedded
 from supertopic.fitted.finish import Coefficients
 from supertopic.fitted.fit import fit
 from supertopic.fitted.fitted import Fitted
+from supertopic.fitted.pooling import pooled
 from supertopic.fitted.predict import Predicted, log_density, predict
 from supertopic.fitted.refits import with_refits
 from supertopic.fitted.seen import warn_shifted
@@ -93,7 +94,9 @@ class SupervisedEstimator(Fitting, TopicEstimator):
             centred and scaled to unit variance inside, which is also the scale of their prior. Constant columns have
             no part. A frame's columns are known by name from then on, in any order. Its columns of text or categories
             become dummies, one for each category but the first, the reference (`covariate_names_`,
-            `covariate_references_`). A list of names stands for columns of `metadata`.
+            `covariate_references_`). Coefficients of more than 30 categories, such as restaurants, are shrunk towards
+            their mean, as hard as documents left out are told best (under a normal `coef_prior`; not in streams). A
+            list of names stands for columns of `metadata`.
         metadata : a frame of any library, or a dict of columns: what is known of each document
         groups : (D,) who a document belongs to, such as its author; or the name of a column of `metadata`
         times : (D,) dates or numbers; or the name of a column of `metadata`
@@ -132,6 +135,8 @@ class SupervisedEstimator(Fitting, TopicEstimator):
             schema, numbers = embedded(schema, known, read.column, weight, seed)
         extra = schema.extra(covariates, known, numbers)
         training, scores = Training(corpus, read.column, weight, extra, known), None
+        if schema.columns.pooled:
+            schema, training = pooled(schema, training, self._coef_prior(), seed)
         if isinstance(self._supervision(), str):
             chosen, scores = choose_supervision(self._spec(schema), training, seed, bool(self.refit))
             schema = replace(schema, supervision=chosen)
@@ -161,7 +166,10 @@ class SupervisedEstimator(Fitting, TopicEstimator):
         """What covariates are called, and how they are scaled."""
         table = known.covariates(covariates)
         columns = Columns.of(table)
-        scaling = Scaling.of(columns.encode(table, len(known)), columns.labels, more_follow)
+        if self._coef_prior().own and not more_follow:
+            columns = columns.pooling()
+        levels = [columns.places[name] for name in columns.pooled]
+        scaling = Scaling.of(columns.encode(table, len(known)), columns.labels, more_follow, levels)
         return {"columns": replace(columns, unknown=unknown), "scaling": scaling}
 
     def _schema(self, read: Read, corpus: Corpus, n_documents: int | None = None, **beside: Any) -> Schema:

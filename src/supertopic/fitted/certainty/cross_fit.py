@@ -68,7 +68,7 @@ def cross_fit(fitted: Fitted, training: Training, n_folds: int, seed: int) -> tu
     given = (found.score, state.dispersion)
     line = calibrate(response, y, weight, *given, moment=found.moment, covariates=covariates, prior=prior)
     assert line.beside is not None
-    _warn_many(covariates.shape[1], len(rows))
+    _warn_many(covariates.shape[1] - fitted.spec.schema.columns.n_pooled, len(rows))
     score, moment = _calibrated(fitted, found, y, weight, covariates, line)
     topics = line.slope[:, None] * fitted.topic_coef.astype(np.float64)
     coef = np.hstack([topics + line.intercept[:, None], line.beside])  # shares add up to one

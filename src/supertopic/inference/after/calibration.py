@@ -19,7 +19,7 @@ How wide intervals have to be, `interval_levels` finds from the same predictions
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -33,6 +33,7 @@ from supertopic.responses.several import parts_of
 from supertopic.responses.temperature import on_a_line
 
 _TURNS, _TURN_TOL = 100, 1e-4  # of the calibration and the dispersion at most, and the change after which they end
+_NARROW = 0.1  # deviation of covariates that are searched for in a unit of their own: as they are, they hardly move
 _GAIN_TOL = 1e-10  # … or the gain of the mean log-likelihood: cut-points without a label between them drift for ever
 
 
@@ -63,7 +64,8 @@ def calibrate(
     """
     intercept, slope, dispersion = np.zeros(response.n_columns), np.ones(response.n_columns), dispersion.copy()
     covariates = np.zeros((len(y), 0)) if covariates is None else covariates
-    beside, prior = np.zeros((response.n_columns, covariates.shape[1])), prior or CoefPrior()
+    beside = np.zeros((response.n_columns, covariates.shape[1]))
+    prior = replace(prior or CoefPrior(), n_level=0)  # topics share a level, covariates do not
     for part in parts_of(response):
         if getattr(part.response, "link", "log") == "canonical":  # its linear predictor has to stay above zero
             continue
@@ -125,8 +127,13 @@ def _calibrate_one(
     bounds: list[Any] = [(None, None)] * n_columns + [(0.0, steepest)]
     bounds += [(0.0 if prior.sparse else None, None)] * (len(best) - len(bounds))
 
+    spread = covariates.std(axis=0)
+    narrow = (spread > 0) & (spread < _NARROW) & (not prior.sparse)
+    unit = np.where(narrow, spread**2 + prior.own / total, 1.0) ** -0.5
+
     def beside(free: np.ndarray) -> np.ndarray:
-        return np.tensordot(signs, free[n_columns + 1 :].reshape(shape), 1)
+        found: np.ndarray = np.tensordot(signs, free[n_columns + 1 :].reshape(shape), 1) * unit
+        return found
 
     def predictors(free: np.ndarray) -> np.ndarray:
         there = free[:n_columns] + free[n_columns] * (score - level)
@@ -136,7 +143,7 @@ def _calibrate_one(
         coef = free[n_columns + 1 :]
         if prior.sparse:
             return -coef.sum() / prior.scale, np.full(len(coef), -1.0 / prior.scale)
-        return prior.log_density(beside(free)), prior.gradient(beside(free)).ravel()
+        return prior.log_density(beside(free)), (prior.gradient(beside(free)) * unit).ravel()
 
     last = np.inf
     for _ in range(_TURNS):
@@ -144,7 +151,7 @@ def _calibrate_one(
         def loss(free: np.ndarray, problem: KnownScores = problem) -> tuple[float, np.ndarray]:
             there, (value, own) = predictors(free), of_prior(free)
             slope = problem.slope(there)
-            own = own + np.multiply.outer(signs, slope.T @ covariates).ravel()
+            own = own + np.multiply.outer(signs, slope.T @ covariates * unit).ravel()
             gradient = np.concatenate([slope.sum(axis=0), [float((slope * (score - level)).sum())], own])
             return -(problem.log_density(there, problem.dispersion) + value) / total, -gradient / total
 

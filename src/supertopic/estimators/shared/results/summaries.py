@@ -108,9 +108,8 @@ def covariate_lines(table: CoefficientTable) -> list[str]:
 
 
 def _references(fitted: Fitted, table: CoefficientTable) -> list[str]:
-    """What each covariate is compared with: the reference of a dummy."""
-    found, references = [], fitted.spec.schema.columns.references
-    for name in table.covariates:
-        column = name.split("=")[0]
-        found.append(f"against {column}={references[column]}" if "=" in name and column in references else "")
-    return found
+    """What each covariate is compared with: the reference of a dummy, or all levels."""
+    columns = fitted.spec.schema.columns
+    told = {name: f"against {name}={level}" for name, level in columns.references.items()}
+    told |= dict.fromkeys(columns.pooled, "shrunk towards the mean of all levels")
+    return [told.get(name.split("=")[0], "") if "=" in name else "" for name in table.covariates]

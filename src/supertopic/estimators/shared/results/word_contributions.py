@@ -71,20 +71,17 @@ def covariate_contributions(fitted: Fitted, covariates: object, embeddings: obje
     x = np.where(unknown, scaling.mean, x)
     fits = [effects(fitted), *(effects(fitted, coef) for _, coef in fitted.members or ())]
     added = (x[0] - scaling.mean) * np.mean([one.others for one in fits], axis=0)  # (C, P)
-    names = (columns.names or [f"x{place}" for place in range(len(mean))]) if given is not None else []
-    rows, first = [], 0
-    for name in names:
-        values = columns.categories.get(name)
-        width = 1 if values is None else len(values) - 1
-        part = slice(first, first + width)
+    places = columns.places or {f"x{place}": slice(place, place + 1) for place in range(len(mean))}
+    rows = []
+    for name, part in places.items() if given is not None else ():
+        values = columns.dummies(name)
         if unknown[part].any():
             shown = "unknown"
         elif values is None:
-            shown = f"{x[0, first]:.4g}"
+            shown = f"{x[0, part.start]:.4g}"
         else:
-            shown = str(values[1 + int(x[0, part].argmax())] if x[0, part].any() else values[0])
+            shown = str(values[int(x[0, part].argmax())] if x[0, part].any() else columns.references[name])
         rows.append([f"{name}={shown}", *added[:, part].sum(axis=1)])
-        first += width
     if schema.block is not None:
         rows.append(["embeddings", *added[:, block].sum(axis=1)])
     labels = [f"contribution {name}".strip() for name in fitted.spec.column_names]
