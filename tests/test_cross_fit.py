@@ -633,7 +633,7 @@ def test_an_epoch_is_as_good_as_the_best_within_the_noise_of_its_labels():
 def test_covariates_of_many_columns_do_not_know_the_labels_that_they_are_measured_on(response):
     """Noise by 100 categories: an estimate of each from its two or three labels is no knowledge of either."""
     rng, counts = np.random.default_rng(3), simulate(240, 3, 60, 30, seed=1).counts.counts
-    names = pd.DataFrame({"who": rng.permutation(np.arange(240) % 100).astype(str)})
+    names = pd.get_dummies(rng.permutation(np.arange(240) % 100).astype(str), drop_first=True, dtype=float)
     y = {"gaussian": rng.normal(size=240), "poisson": rng.poisson(3.0, 240), "logit": rng.integers(0, 2, 240)}[response]
     kind = SLDAClassifier if response == "logit" else SLDARegressor
     model = kind(3, response=response, max_iter=3, random_state=0).fit(counts, y, covariates=names)
