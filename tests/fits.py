@@ -34,6 +34,7 @@ from tests.test_new_prior import GroupPrior
 N_TOPICS = 2
 FEW = LocalLimits(3, 1e-3)
 SWEEPS = {"inference": Gibbs(burn_in=6, thin=2), "max_iter": 12}
+COLLAPSED = {"inference": Gibbs(burn_in=6, thin=2, sampler="collapsed"), "max_iter": 12}
 PARTIAL = {"inference": Gibbs(burn_in=6, thin=2, sampler="partial"), "max_iter": 12}
 QUICK = {"max_iter": 2, "cross_fit": 0}
 BATCHES = {"inference": SVI(batch_size=3), "max_iter": 1}
@@ -41,7 +42,7 @@ FITS = {
     "lda-vb": (LDA, {"max_iter": 3}, None),
     "lda-cvb0": (LDA, {"inference": "cvb0", "max_iter": 3}, None),
     "lda-svi": (LDA, BATCHES, None),
-    "lda-gibbs": (LDA, SWEEPS, None),
+    "lda-gibbs": (LDA, COLLAPSED, None),
     "lda-gibbs-partial": (LDA, PARTIAL, None),
     "mixture-vb": (MixtureOfCategoricals, {"max_iter": 3}, None),
     "mixture-svi": (MixtureOfCategoricals, BATCHES, None),
