@@ -17,6 +17,7 @@ _PRIORS = "test_default_priors.py::"
 _AGREED = "test_agreed_topics.py::"
 _AS_A_DOCUMENT = "test_alpha_of_a_softmax_is_as_much_as_a_document_but_25_at_most"
 _FEW = "test_documents_of_other_responses_are_about_few_topics"
+_SHARED = "test_topics_that_few_documents_tell_share_them"
 _CHECKS = "test_file_checks.py::test_arrays_that_do_not_fit_are_refused"
 _FITTED = "test_golden_fits.py::test_a_new_fit_gives_the_same_numbers"
 
@@ -434,12 +435,9 @@ MUTANTS = [
         ("np.clip(_FEW / max(tokens.per_document, 1.0), *_FEW_TOTALS)", "_FEW / tokens.per_document", _PRIORS + _FEW),
         ("and not _has_softmax(response):", "and True:", _PRIORS + _AS_A_DOCUMENT),
         ("np.clip(tokens.per_document, *_TOTALS)", "_TOTALS[1]", _PRIORS + _AS_A_DOCUMENT),
-        (
-            "*_TOTALS))\n    return min(_MOST, total / n_topics)",
-            "*_TOTALS))\n    return total / n_topics",
-            _PRIORS + _AS_A_DOCUMENT,
-        ),
-        ("        return min(_MOST, total / n_topics)", "        return total / n_topics", _PRIORS + _FEW),
+        ("    return min(_MOST, total / n_topics)", "    return total / n_topics", _PRIORS + _AS_A_DOCUMENT),
+        ("min(max(total, few), few * max", "(few * max", _PRIORS + _SHARED),
+        ("/ max(tokens.documents, 1.0)) ** 2", "/ max(tokens.documents, 1.0))", _PRIORS + _SHARED),
         ("isinstance(part.response, Softmax)", "False", _PRIORS + "test_a_softmax_keeps_its_topics"),
         (
             "seen * tokens.per_word",

@@ -47,7 +47,13 @@ def test_documents_of_other_responses_are_about_few_topics(n_topics, length, tot
 
 @pytest.mark.parametrize(
     ("n_documents", "focus", "total"),
-    [(6000, "balance", 4), (4500, "balance", 16 / 2.25), (4500, "describe", 8 / 2.25), (500, "balance", 25)],
+    [
+        (6000, "balance", 4),
+        (4500, "balance", 16 / 2.25),
+        (4500, "describe", 8 / 2.25),
+        (500, "balance", 25),
+        (6000, "predict", 25),
+    ],
 )
 def test_topics_that_few_documents_tell_share_them(n_documents, focus, total):
     counts, y = drawn(n_documents, length=200)
