@@ -21,9 +21,14 @@ MUTANTS = [
             "test_cross_fit.py::test_predictors_that_are_too_bold_are_drawn_in",
         ),
         (
-            "spread**2 + prior.own / total, 1.0)",
+            "covariates.var(axis=0) + prior.own / total, 1.0)",
             "1.0, 1.0)",
             "test_pooling.py::test_calibrations_find_the_coefficients_of_levels",
+        ),
+        (
+            "problem.dispersion_at_mean(there, doubt)",
+            "problem.dispersion_at_mean(there)",
+            "test_pooling.py::test_the_noise_counts_what_is_not_known_of_levels",
         ),
         (
             "replace(prior or CoefPrior(), n_level=0)",

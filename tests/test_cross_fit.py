@@ -49,7 +49,8 @@ def documents(response, n_documents=700, **more):
 
 def calibrate_one(problem, score):
     """By the likelihood alone."""
-    return calibration._calibrate_one(problem, score, None, np.zeros((len(score), 0)), CoefPrior())
+    none = np.zeros((len(score), 0))
+    return calibration._calibrate_one(problem, score, None, none, CoefPrior(), np.zeros(0, dtype=bool))
 
 
 # --- the calibration ----------------------------------------------------------------------------------------------

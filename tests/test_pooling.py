@@ -85,12 +85,31 @@ def test_calibrations_find_the_coefficients_of_levels(deviation):
     x, s = np.hstack([rng.normal(size=(3000, 1)), dummies]), rng.normal(size=3000)
     y = s + 0.3 * x[:, 0] + deviation * rng.normal(size=200)[codes] + rng.normal(size=3000)
     given = (Gaussian(), y, np.ones(3000), s[:, None], np.array([1.0, 0.0, 1.0]))
-    found = calibrate(*given, covariates=x, prior=CoefPrior("normal", 10.0, 5))
+    pooled = np.arange(201) > 0
+    found = calibrate(*given, covariates=x, prior=CoefPrior("normal", 10.0, 5), pooled=pooled)
     design = np.hstack([np.ones((3000, 1)), s[:, None], x])
     gram = design.T @ design / found.dispersion[0] + np.diag([0.0, 0.0] + [0.01] * 201)
     expected = np.linalg.solve(gram, design.T @ y / found.dispersion[0])
     assert found.slope[0] == pytest.approx(expected[1], rel=1e-4)
     np.testing.assert_allclose(found.beside[0], expected[2:], atol=2e-3 * np.abs(expected[3:]).max())
+
+
+def test_the_noise_counts_what_is_not_known_of_levels():
+    """Four documents a level: without it, coefficients seem surer than they are."""
+    codes, rng, found = np.arange(400) % 100, np.random.default_rng(0), []
+    dummies = ((codes[:, None] == np.arange(100)) - 1 / 100) / 10
+    for _ in range(20):
+        s = rng.normal(size=400)
+        y = s + rng.normal(size=100)[codes] + rng.normal(size=400)
+        given = (Gaussian(), y, np.ones(400), s[:, None], np.array([1.0, 0.0, 1.0]))
+        one = calibrate(*given, covariates=dummies, prior=CoefPrior("normal", 10.0), pooled=np.ones(100, dtype=bool))
+        left = y - one.intercept - one.slope * s - dummies @ one.beside[0]
+        noise = 1.0
+        for _ in range(200):
+            noise = ((left**2).sum() + sum(4 / (4 / noise + 1) for _ in range(100))) / 400
+        assert one.dispersion[0] == pytest.approx(noise, rel=2e-3)
+        found.append(one.dispersion[0])
+    assert np.mean(found) == pytest.approx(1.0, abs=0.05)
 
 
 # --- what fits make of it ---------------------------------------------------------------------------------------------

@@ -130,11 +130,6 @@ class Columns:
         """The category of each column that the others are compared with; none of those that are pooled."""
         return {name: values[0] for name, values in self.categories.items() if name not in self.pooled}
 
-    @property
-    def n_pooled(self) -> int:
-        """Numbers of columns that are pooled."""
-        return sum(len(self.categories[name]) for name in self.pooled)
-
     def dummies(self, name: str) -> tuple[Any, ...] | None:
         """The categories of a column that have a number; None of columns of numbers."""
         values = self.categories.get(name)

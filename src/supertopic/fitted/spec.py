@@ -71,6 +71,14 @@ class Schema:
         return slice(n_columns - (0 if self.block is None else len(self.block.names)), n_columns)
 
     @property
+    def pooled(self) -> np.ndarray:
+        """(P,) bool: which of the covariates are levels that are drawn towards their mean."""
+        found = np.zeros(self.n_covariates, dtype=bool)
+        for name in self.columns.pooled:
+            found[self.columns.places[name]] = True
+        return found
+
+    @property
     def n_covariates(self) -> int:
         """The constant included."""
         return len(self.scaling.mean) + int(self.constant)

@@ -66,9 +66,11 @@ def cross_fit(fitted: Fitted, training: Training, n_folds: int, seed: int) -> tu
     state, response, prior, rows = fitted.state, fitted.spec.response, fitted.spec.model.coef_prior, found.rows
     y, weight, covariates = training.y[rows], training.weight[rows], training.covariates[rows]
     given = (found.score, state.dispersion)
-    line = calibrate(response, y, weight, *given, moment=found.moment, covariates=covariates, prior=prior)
+    pooled = fitted.spec.schema.pooled
+    beside = {"covariates": covariates, "prior": prior, "pooled": pooled}
+    line = calibrate(response, y, weight, *given, moment=found.moment, **beside)
     assert line.beside is not None
-    _warn_many(covariates.shape[1] - fitted.spec.schema.columns.n_pooled, len(rows))
+    _warn_many(int((~pooled).sum()), len(rows))
     score, moment = _calibrated(fitted, found, y, weight, covariates, line)
     topics = line.slope[:, None] * fitted.topic_coef.astype(np.float64)
     coef = np.hstack([topics + line.intercept[:, None], line.beside])  # shares add up to one
@@ -115,8 +117,8 @@ def _calibrated(
     for number in numbers:
         out = found.fold == number
         given = (y[~out], weight[~out], found.score[~out], fitted.state.dispersion)
-        beside = {"moment": found.moment[~out], "covariates": covariates[~out], "prior": prior}
-        without = calibrate(response, *given, **beside)
+        beside = {"covariates": covariates[~out], "prior": prior, "pooled": fitted.spec.schema.pooled}
+        without = calibrate(response, *given, moment=found.moment[~out], **beside)
         there = _with_covariates(without, found.score[out], found.moment[out], covariates[out], response)
         own = Calibration(*units(response, without.dispersion, line.dispersion), line.dispersion)
         score[out], moment[out] = own.moments(*there, response.is_product)

@@ -33,7 +33,6 @@ from supertopic.responses.several import parts_of
 from supertopic.responses.temperature import on_a_line
 
 _TURNS, _TURN_TOL = 100, 1e-4  # of the calibration and the dispersion at most, and the change after which they end
-_NARROW = 0.1  # deviation of covariates that are searched for in a unit of their own: as they are, they hardly move
 _GAIN_TOL = 1e-10  # … or the gain of the mean log-likelihood: cut-points without a label between them drift for ever
 
 
@@ -54,17 +53,19 @@ class Calibration:
 def calibrate(
     response: Response, y: np.ndarray, weight: np.ndarray, score: np.ndarray, dispersion: np.ndarray,
     steepest: float | None = None, moment: np.ndarray | None = None, covariates: np.ndarray | None = None,
-    prior: CoefPrior | None = None,
+    prior: CoefPrior | None = None, pooled: np.ndarray | None = None,
 ) -> Calibration:  # fmt: skip
     """The calibration of out-of-fold linear predictors (D, C): one slope, from 0 to `steepest`, for each response.
 
     moment : (D, C) E[s²] or E[exp s], which predicted means may depend on; None: the predictors are known
     covariates : (D, P), which have no part in the predictors
     prior : of the covariates' coefficients; None: flat
+    pooled : (P,) bool: the covariates that are levels of categories, less their means; None: none of them
     """
     intercept, slope, dispersion = np.zeros(response.n_columns), np.ones(response.n_columns), dispersion.copy()
     covariates = np.zeros((len(y), 0)) if covariates is None else covariates
     beside = np.zeros((response.n_columns, covariates.shape[1]))
+    pooled = np.zeros(covariates.shape[1], dtype=bool) if pooled is None else pooled
     prior = replace(prior or CoefPrior(), n_level=0)  # topics share a level, covariates do not
     for part in parts_of(response):
         if getattr(part.response, "link", "log") == "canonical":  # its linear predictor has to stay above zero
@@ -74,7 +75,7 @@ def calibrate(
         own = dispersion[part.numbers]
         problem = KnownScores(part.response, labels[known], weight[known], own)
         there = score[known][:, part.columns]
-        found = _calibrate_one(problem, there, steepest, covariates[known], prior)
+        found = _calibrate_one(problem, there, steepest, covariates[known], prior, pooled)
         beside[part.columns] = found.beside
         if part.response.kind == "number" and not part.response.least_squares and found.slope[0] > 0:
             power = problem.moments(there) if moment is None else moment[known][:, part.columns]
@@ -116,8 +117,9 @@ def as_well(values: np.ndarray, best: np.ndarray, together: np.ndarray | None = 
 
 
 def _calibrate_one(
-    problem: KnownScores, score: np.ndarray, steepest: float | None, covariates: np.ndarray, prior: CoefPrior
-) -> Calibration:
+    problem: KnownScores, score: np.ndarray, steepest: float | None, covariates: np.ndarray, prior: CoefPrior,
+    pooled: np.ndarray,
+) -> Calibration:  # fmt: skip
     """The most probable one of one response, by turns."""
     n_columns, level = score.shape[1], score.mean(axis=0)
     total = max(float(problem.weight.sum()), 1e-300)
@@ -127,9 +129,8 @@ def _calibrate_one(
     bounds: list[Any] = [(None, None)] * n_columns + [(0.0, steepest)]
     bounds += [(0.0 if prior.sparse else None, None)] * (len(best) - len(bounds))
 
-    spread = covariates.std(axis=0)
-    narrow = (spread > 0) & (spread < _NARROW) & (not prior.sparse)
-    unit = np.where(narrow, spread**2 + prior.own / total, 1.0) ** -0.5
+    # levels have next to no variance: searched for as they are, they would hardly move
+    unit = np.where(pooled, covariates.var(axis=0) + prior.own / total, 1.0) ** -0.5
 
     def beside(free: np.ndarray) -> np.ndarray:
         found: np.ndarray = np.tensordot(signs, free[n_columns + 1 :].reshape(shape), 1) * unit
@@ -158,14 +159,27 @@ def _calibrate_one(
         found = minimize(loss, best, jac=True, method="L-BFGS-B", bounds=bounds)
         best = found.x
         there = predictors(best)
-        given = (problem.response, problem.y, problem.weight)
-        before, problem = problem.dispersion, KnownScores(*given, problem.dispersion_at_mean(there))
+        doubt = _doubt(problem, there, covariates[:, pooled], prior)
+        before, problem = problem.dispersion, replace(problem, dispersion=problem.dispersion_at_mean(there, doubt))
         best[:n_columns] += problem.response.level(before, problem.dispersion)
-        if np.allclose(before, problem.dispersion, rtol=_TURN_TOL) or last - found.fun < _GAIN_TOL:
+        gain = abs(last - found.fun) if pooled.any() else last - found.fun
+        if np.allclose(before, problem.dispersion, rtol=_TURN_TOL) or gain < _GAIN_TOL:
             break
         last = found.fun
     steepness = np.full(n_columns, best[n_columns])
     return Calibration(best[:n_columns] - steepness * level, steepness, problem.dispersion, beside(best))
+
+
+def _doubt(problem: KnownScores, score: np.ndarray, levels: np.ndarray, prior: CoefPrior) -> np.ndarray | float:
+    """(D, C) the variances of linear predictors by what their labels leave open about levels (D, L).
+
+    A level's coefficient, in its unit f, has the precision `prior.own` and f² for each curvature of its documents. Left
+    out, the labels of few documents each would seem to lie as close to their predictions as levels follow them.
+    """
+    if not levels.shape[1]:
+        return 0.0
+    own, unit = levels > 0, np.ptp(levels, axis=0)[:, None] ** 2
+    return own @ (unit / (prior.own + unit * (own.T @ problem.curvature(score))))
 
 
 def _match_means(

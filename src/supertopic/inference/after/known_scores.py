@@ -18,9 +18,9 @@ class KnownScores:
     weight: np.ndarray  # (D,)
     dispersion: np.ndarray
 
-    def moments(self, score: np.ndarray) -> np.ndarray:
-        """(D, C) s² or exp s."""
-        return np.where(self.response.is_product, np.exp(np.clip(score, -300.0, 300.0)), score**2)
+    def moments(self, score: np.ndarray, doubt: np.ndarray | float = 0.0) -> np.ndarray:
+        """(D, C) E[s²] or E[exp s] of normal s; doubt : their variances (D, C)."""
+        return np.where(self.response.is_product, np.exp(np.clip(score + doubt / 2, -300.0, 300.0)), score**2 + doubt)
 
     def log_density(self, score: np.ndarray, dispersion: np.ndarray) -> float:
         """sum_d weight log p(y | s)."""
@@ -57,7 +57,7 @@ class KnownScores:
         """The dispersion that fits best."""
         return self.response.fit_dispersion(self.y, score, self.moments(score), self.weight, self.dispersion)
 
-    def dispersion_at_mean(self, score: np.ndarray) -> np.ndarray:
+    def dispersion_at_mean(self, score: np.ndarray, doubt: np.ndarray | float = 0.0) -> np.ndarray:
         """The dispersion that fits best at the means of these linear predictors, which then move by its `level`."""
-        given = (self.y, score, self.moments(score), self.weight, self.dispersion)
+        given = (self.y, score, self.moments(score, doubt), self.weight, self.dispersion)
         return self.response.fit_dispersion_at_mean(*given)
