@@ -9,6 +9,7 @@ import numpy as np
 from supertopic.checks import check_choice, check_whole
 from supertopic.explore.contributions import Contributions, contributions_of
 from supertopic.explore.plots import style
+from supertopic.plural import counted
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -96,7 +97,7 @@ def _by_word(found: Contributions, column: int, n: int) -> list[Bar]:
 def _others(added: np.ndarray, what: str) -> list[Bar]:
     if len(added) == 0:
         return []
-    return [(f"{len(added)} other {what}{'s' if len(added) > 1 else ''}", [], float(added.sum()))]
+    return [(counted(len(added), f"other {what}"), [], float(added.sum()))]
 
 
 def _rest(found: Contributions, column: int, by: str, names: list[str]) -> list[Bar]:
