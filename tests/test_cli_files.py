@@ -138,3 +138,13 @@ def test_a_target_that_is_not_finite_is_refused(data, tmp_path, wrong):
     assert "expected numbers up to 1e+15" in fails(
         *fit(tmp_path / "wrong.csv", tmp_path / "n", *given, "--response", "gaussian")
     )
+
+
+@pytest.mark.parametrize(
+    ("written", "asked", "said"),
+    [("utf-16", "utf-8", "utf-16"), ("latin-1", "utf-8", "latin-1"), ("utf-8", "ascii", "utf-8")],
+)
+def test_another_encoding_is_named_as_an_option(tmp_path, written, asked, said):
+    (tmp_path / "data.csv").write_bytes("body\ncafé noir\n".encode(written))
+    done = run("fit", tmp_path / "data.csv", "--text", "body", "--encoding", asked, "--out", tmp_path / "m")
+    assert done.exit_code == 1 and f"give --encoding {said}" in " ".join(done.stderr.split())

@@ -72,7 +72,7 @@ def _is_usage(error: Exception) -> bool:
 
 # how the library's messages name what is an option here
 IN_PYTHON = {
-    "pass encoding='latin-1'": "give --encoding latin-1",
+    **{f"pass encoding='{name}'": f"give --encoding {name}" for name in ("latin-1", "utf-8", "utf-16")},
     "(max_iter)": "(--iterations)",
     "fit(…, handle_unknown='ignore')": "fit --handle-unknown ignore",
 }
