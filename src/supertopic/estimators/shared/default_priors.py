@@ -7,11 +7,11 @@
     topic-word prior = D min(n, 200) / 200 V       D documents, V words; 0.05 at least
 
 With few pseudo-tokens a document is about few topics, which then read better; a short one is about few anyway, and
-predicts worse with fewer, as a softmax does. So do topics that few documents tell: where documents are about many, more
-labels tell each coefficient. Words overfit: a seldom word can stand for the few labels of its documents, and topics
-that lean to even words keep seldom words from telling topics apart. In a corpus in which all words are seldom, that
-would take its telling words, too; in a long document no one word says much, and less of it is wanted. A softmax, whose
-topics tell many classes apart, gains nothing by it, and its topics would read worse.
+predicts worse with fewer, as a softmax does. So do topics with few documents each: if a document is about many topics,
+more labels count for each coefficient. Words overfit: a seldom word can stand for the few labels of its documents, and
+topics that lean to even words keep seldom words from telling topics apart. In a corpus in which all words are seldom,
+that would take its telling words, too; in a long document no one word says much, and less of it is wanted. A softmax,
+whose topics tell many classes apart, gains nothing by it, and its topics would read worse.
 
 `slda.prediction_constrained` in experiments/RESULTS.md says what the alpha of a softmax and the topic-word prior were
 chosen on. No table there compares the alpha of other responses (400 / n) with others: it came in with topics that are
